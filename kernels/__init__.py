@@ -1,0 +1,1 @@
+"""Features, strategies traced to programs, and the executors that run them."""

@@ -1,0 +1,1 @@
+"""From raw Databento files to one continuous series of bars."""

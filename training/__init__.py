@@ -1,0 +1,1 @@
+"""Folds, experience, learning and the statistics that judge the result."""
