@@ -1,0 +1,124 @@
+"""Whether a model may be called better than flat, at a stated error rate.
+
+numpy and the standard library at module level only: the report step imports it and must start fast.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.bootstrap import block_length, standard_error, studentised_resamples
+from training.statistics import finite_vector
+
+BEATS = "beats flat (one-sided error rate {rate} %)"
+LOSES = "does not beat flat after costs"
+UNCLEAR = "not distinguishable from flat on this much data"
+
+MINIMUM_SESSIONS = 10
+"""Below this no test of a mean is worth its name, so no model is called better than flat."""
+
+RESAMPLES = 19_999
+"""Enough that the p-value resolves 2.5 % shared among 100 models (0.00025)."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The words of the report about one model, and the numbers behind them.
+
+    `p_value` is one-sided for "mean session profit > 0", before sharing the error rate among `trials` models;
+    `threshold` is what it had to stay below. `distinguishable`: the sign of the mean is settled at that rate, either
+    way.
+    """
+
+    words: str
+    beats_flat: bool
+    distinguishable: bool
+    mean: float
+    standard_error: float
+    p_value: float
+    threshold: float
+    sessions: int
+    trials: int
+    method: str
+
+
+def verdict(session_profit: NDArray[np.float64], trials: int, confidence: float = 0.975, seed: int = 0) -> Verdict:
+    """Judge the net profits [n] of a model's test sessions, in money, after all costs, flat sessions included.
+
+    `confidence` 0.975 states a one-sided error rate of 2.5 % that *any* of `trials` models without an edge is called
+    better than flat (Bonferroni). The p-value is the larger of two: Student's t corrected for losses that are rarer and
+    larger than gains (`corrected_t`), and the stationary bootstrap-t; both use a standard error that dependence between
+    sessions can only widen. Simulated at 18 and 25 sessions the rate holds for normal, heavy-tailed (Student 2.5,
+    Cauchy), skewed (exponential, either sign) and mostly flat profits; an autocorrelation of 0.3 between *sessions*
+    raises it to 4 %. A positive mean that does not pass is called not distinguishable from flat; a mean that is zero
+    or less does not beat flat. Raises ValueError for values that are not finite and trials < 1.
+    """
+    data = finite_vector(session_profit, "session_profit")
+    if trials < 1:
+        raise ValueError(f"trials = {trials}: must be at least 1; count every model judged on these test rows")
+    if not 0.5 < confidence < 1.0:
+        raise ValueError(f"confidence = {confidence}: must lie between 0.5 and 1 (0.975 means an error rate of 2.5 %)")
+    block = block_length(len(data))
+    method = (
+        f"larger p-value of the skewness-corrected t and the stationary bootstrap-t (mean block {block} sessions, "
+        f"{RESAMPLES} resamples, seed {seed}), error rate shared among {trials} models (Bonferroni)"
+    )
+    threshold = (1.0 - confidence) / trials
+    mean = float(data.mean()) if len(data) else 0.0
+    error = standard_error(data) if len(data) > 1 else 0.0
+    above = below = 1.0
+    if len(data) >= MINIMUM_SESSIONS and error > 0.0:
+        above, below = _p_values(data, error, block, seed)
+    beats = mean > 0.0 and above <= threshold
+    rate = f"{100.0 * (1.0 - confidence):.3g}"
+    words = BEATS.format(rate=rate) if beats else UNCLEAR if mean > 0.0 else LOSES
+    return Verdict(
+        words=words,
+        beats_flat=beats,
+        distinguishable=beats or (mean < 0.0 and below <= threshold),
+        mean=mean,
+        standard_error=error,
+        p_value=above,
+        threshold=threshold,
+        sessions=len(data),
+        trials=trials,
+        method=method,
+    )
+
+
+def corrected_t(data: NDArray[np.float64], error: float) -> float:
+    """t of a positive mean of `data` [n], lowered for negative skewness (Johnson's correction), never raised.
+
+    t' = sqrt(n) (z + g/(6n) + g z^2/3), z = mean/sd, with g = 1.5 times the sample skewness where that is negative:
+    a small sample mostly misses its rare losses and shows too little skewness; 1.5 brings the false-positive rate of
+    exponential losses at 18 sessions from 7.0 % to 2.1 %, of normal ones from 2.1 % to 1.7 %. `error` is the standard
+    error to divide by. Source: Johnson (1978), "Modified t tests and confidence intervals for asymmetrical
+    populations".
+    """
+    n = len(data)
+    centred = data - data.mean()
+    deviation = math.sqrt(float(centred @ centred) / (n - 1))
+    skewness = min(1.5 * float(np.mean(centred**3)) / deviation**3, 0.0)
+    ratio = float(data.mean()) / deviation
+    return (ratio + skewness / (6 * n) + skewness * ratio * ratio / 3.0) * deviation / error
+
+
+def _p_values(data: NDArray[np.float64], error: float, block: int, seed: int) -> tuple[float, float]:
+    """One-sided p-values of "mean > 0" and of "mean < 0"."""
+    # scipy here and not above: it takes longer to import than the rest of this module takes to run.
+    from scipy.special import stdtr
+
+    statistics = studentised_resamples(data, block, RESAMPLES, seed)
+    freedom = len(data) - 1
+    sides = []
+    for sign in (1.0, -1.0):
+        t_value = sign * float(data.mean()) / error
+        ordered = sign * statistics
+        # The resample that is the data itself counts, so a p-value is never zero.
+        resampled = (1 + int(np.count_nonzero(ordered >= t_value))) / (len(statistics) + 1)
+        sides.append(max(float(stdtr(freedom, -corrected_t(sign * data, error))), resampled))
+    return sides[0], sides[1]
