@@ -1,0 +1,70 @@
+"""A table of bars as the columns that the portfolio step reads."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kernels.portfolio import BarInputs
+
+
+class BarsError(ValueError):
+    """A table of bars lacks what a sweep or an environment needs; the message names the bar or column and the remedy."""
+
+
+def bar_inputs(bars: pd.DataFrame) -> BarInputs:
+    """The table's columns as arrays of shape [bars], with rolls moved to bars that can execute.
+
+    Reads ``open``, ``close`` and, where present, ``old_price``, ``contract`` and ``masked``. A bar executes unless it is masked
+    or its open or close is not finite. A roll on a bar that does not execute is carried to the next one that does, at the
+    ``old_price`` of the first roll since: that is the contract which was held. Raises ``BarsError`` where the contract changes
+    without an ``old_price``, or an ``old_price`` stands without a change. Nothing is read ahead.
+    """
+    opened, close = _column(bars, "open"), _column(bars, "close")
+    executable = np.isfinite(opened) & np.isfinite(close)
+    if "masked" in bars.columns:
+        executable &= ~bars["masked"].to_numpy(dtype=bool)
+    old_price = _column(bars, "old_price") if "old_price" in bars.columns else np.full(len(bars), np.nan)
+    _check_rolls(bars, old_price)
+    old_price = _carried(old_price, executable)
+    return BarInputs(opened, close, old_price, ~np.isnan(old_price), executable)
+
+
+def _column(bars: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    if name not in bars.columns:
+        raise BarsError(f"the bars have no column {name!r}; columns: {', '.join(map(str, bars.columns))}")
+    return np.ascontiguousarray(bars[name].to_numpy(dtype=np.float64))
+
+
+def _carried(old_price: NDArray[np.float64], executable: NDArray[np.bool_]) -> NDArray[np.float64]:
+    carried = np.where(executable, old_price, np.nan)
+    waiting = np.flatnonzero(~np.isnan(old_price) & ~executable)
+    runs = np.flatnonzero(executable)
+    for bar in waiting[::-1]:  # backwards, so that the first of several waiting rolls has the last word
+        place = np.searchsorted(runs, bar)
+        if place < len(runs):
+            carried[runs[place]] = old_price[bar]
+    return carried
+
+
+def _check_rolls(bars: pd.DataFrame, old_price: NDArray[np.float64]) -> None:
+    if "contract" not in bars.columns or len(bars) == 0:
+        return
+    codes = pd.factorize(bars["contract"])[0]
+    changed = np.concatenate([[False], codes[1:] != codes[:-1]])
+    for bar in np.flatnonzero(changed != ~np.isnan(old_price))[:1]:
+        contract = bars["contract"].iloc[bar]
+        if changed[bar]:
+            problem = f"contract changes from {bars['contract'].iloc[bar - 1]} to {contract} without an old_price"
+        else:
+            problem = f"old_price {old_price[bar]:g} stands on a bar of {contract} that is not the first of a new contract"
+        raise BarsError(f"bar {bar_label(bars, int(bar))}: {problem}; build the table with loaders.continuous")
+
+
+def bar_label(bars: pd.DataFrame, bar: int) -> str:
+    """``2024-03-15T09:31Z`` where the table has times, else the row number: for messages."""
+    if "ts_event" not in bars.columns:
+        return f"number {bar}"
+    moment: Any = bars["ts_event"].iloc[bar]
+    return str(moment.strftime("%Y-%m-%dT%H:%MZ"))

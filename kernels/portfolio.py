@@ -1,0 +1,128 @@
+"""The portfolio step: what one bar does to a position, its profit and its costs.
+
+Written once over floats, float64 arrays and traced values; the sweep traces it, environments call it on arrays.
+
+Order of events in a bar: (1) on a roll the whole old position is closed at ``old_price``, the last price of the contract left;
+(2) the desired position is opened, or on other bars the difference traded, at the open; (3) the position is marked to the
+close. Each contract traded pays its fee and slippage; on a roll both legs do, an unchanged position included. A bar that
+cannot execute does none of these: position, mark, profit and costs stay, and the desired position waits.
+"""
+
+from typing import NamedTuple
+
+from kernels.execution import Costs, Execution, Instrument
+from kernels.values import Number, Truth, absolute, trunc, where
+
+
+class PortfolioState(NamedTuple):
+    """What is carried from bar to bar.
+
+    ``position`` in signed whole contracts, ``mark`` the price it was last valued at, ``profit`` the gross profit and
+    ``costs`` the fees and slippage paid since the start, both in money. Equity = capital + profit - costs.
+    """
+
+    position: Number
+    mark: Number
+    profit: Number
+    costs: Number
+
+
+class BarInputs(NamedTuple):
+    """What the step reads of a bar; ``kernels.bars.bar_inputs`` makes the columns of a table into these.
+
+    ``rolled``: the first executable bar of a new contract; ``old_price``: the price of the contract left (NaN elsewhere).
+    ``rolled=False`` and ``executable=True`` as plain bools leave no trace of rolls and masks in a program.
+    """
+
+    open: Number
+    close: Number
+    old_price: Number
+    rolled: Truth
+    executable: Truth
+
+
+class Terms(NamedTuple):
+    """Costs and sizes as the step uses them: money a contract and side, rates as fractions of the traded notional."""
+
+    contracts: int
+    multiplier: float
+    fee_per_contract: float
+    slippage_per_contract: float
+    fee_rate: float
+    slippage_rate: float
+
+
+START = PortfolioState(position=0.0, mark=0.0, profit=0.0, costs=0.0)
+"""A flat account. ``mark`` is a plain 0: a flat position multiplies it by 0, where NaN would spread."""
+
+
+def terms(costs: Costs, instrument: Instrument, execution: Execution) -> Terms:
+    """The settings in the step's units (money a contract, fractions of notional)."""
+    return Terms(
+        contracts=execution.contracts,
+        multiplier=instrument.multiplier,
+        fee_per_contract=instrument.fee_per_contract + costs.fee_per_contract,
+        slippage_per_contract=costs.slippage_ticks * instrument.tick_size * instrument.multiplier,
+        fee_rate=costs.fee_bps / 10_000.0,
+        slippage_rate=costs.slippage_bps / 10_000.0,
+    )
+
+
+def whole_contracts(target: Number, contracts: int) -> Number:
+    """Target in [-1, 1] × contracts, rounded toward zero to whole contracts (never -0)."""
+    return trunc(target * float(contracts)) + 0.0
+
+
+def traded_contracts(position: Number, desired: Number, rolled: Truth) -> Number:
+    """Contracts that change hands when ``position`` becomes ``desired``: the difference, on a roll both legs in full."""
+    return where(rolled, absolute(position) + absolute(desired), absolute(desired - position))
+
+
+def traded_notional(position: Number, desired: Number, bar: BarInputs, terms: Terms) -> Number:
+    """Money value of what changes hands: each leg at its own price, as an absolute amount (prices may be negative)."""
+    opened = absolute(bar.open)
+    plain = absolute(desired - position) * opened
+    both = where(bar.rolled, absolute(position) * absolute(bar.old_price) + absolute(desired) * opened, plain)
+    return money(both, terms)
+
+
+def money(points: Number, terms: Terms) -> Number:
+    """Points × contracts as money."""
+    return points if terms.multiplier == 1.0 else points * terms.multiplier
+
+
+def trading_costs(contracts: Number, notional: Number, terms: Terms) -> Number:
+    """Fees and slippage for trading that many contracts of that notional, in money; 0.0 where trading is free."""
+    per_contract = terms.fee_per_contract + terms.slippage_per_contract
+    rate = terms.fee_rate + terms.slippage_rate
+    if per_contract and rate:
+        return contracts * per_contract + notional * rate
+    if rate:
+        return notional * rate
+    return contracts * per_contract if per_contract else 0.0
+
+
+def exit_price(bar: BarInputs) -> Number:
+    """The price at which a position carried into the bar ends its overnight part: the open, on a roll the old contract's."""
+    return where(bar.rolled, bar.old_price, bar.open)
+
+
+def portfolio_step(state: PortfolioState, bar: BarInputs, desired_contracts: Number, terms: Terms) -> PortfolioState:
+    """The state after the bar; ``desired_contracts`` was decided at the close of the bar before.
+
+    Shapes: all operands broadcast. NaN rule: prices of a bar that cannot execute are ignored, elsewhere they must be finite.
+    """
+    carried = state.position * (exit_price(bar) - state.mark)
+    held = desired_contracts * (bar.close - bar.open)
+    profit = state.profit + money(carried + held, terms)
+    costs = state.costs
+    if any((terms.fee_per_contract, terms.slippage_per_contract, terms.fee_rate, terms.slippage_rate)):
+        contracts = traded_contracts(state.position, desired_contracts, bar.rolled)
+        notional = traded_notional(state.position, desired_contracts, bar, terms)
+        costs = costs + trading_costs(contracts, notional, terms)
+    return PortfolioState(
+        position=where(bar.executable, desired_contracts, state.position),
+        mark=where(bar.executable, bar.close, state.mark),
+        profit=where(bar.executable, profit, state.profit),
+        costs=where(bar.executable, costs, state.costs),
+    )

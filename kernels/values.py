@@ -1,0 +1,244 @@
+"""Values of a traced computation, and the functions that treat a float, an array and a traced value alike.
+
+A ``Value`` is an immutable node: an operation over other values, or a leaf (constant, column, parameter, state, indicator).
+Arithmetic and comparison build new nodes and compute nothing; ``kernels.trace`` turns the nodes into a program. Portfolio and
+metrics are written once over these functions and run on floats (tests), arrays (environments) and values (sweeps).
+
+A Python ``if`` on configuration is fine and wanted: it specialises the program. An ``if`` on a ``Value`` raises.
+"""
+
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from kernels.opcodes import BOOL, F64, OPCODES
+
+Number: TypeAlias = Any
+"""A float, a float64 array or a traced ``Value`` of type f64."""
+Truth: TypeAlias = Any
+"""A bool, a bool array or a traced ``Value`` of type bool."""
+
+
+class ExpressionError(TypeError):
+    """A traced value was used as if it were a number; the message shows the rewrite."""
+
+
+class Value:
+    """One node of a traced computation: ``op`` over ``operands``, with a leaf's content in ``detail``; ``type`` f64 or bool."""
+
+    __slots__ = ("detail", "op", "operands", "type")
+    __array_ufunc__ = None  # numpy then leaves `array * value` to the reflected operator, which refuses arrays by name
+
+    def __init__(self, op: str, operands: tuple["Value", ...], type_: str, detail: Any = None) -> None:
+        self.op = op
+        self.operands = operands
+        self.type = type_
+        self.detail = detail
+
+    def __add__(self, other: Any) -> "Value":
+        return apply("add", self, other)
+
+    def __radd__(self, other: Any) -> "Value":
+        return apply("add", other, self)
+
+    def __sub__(self, other: Any) -> "Value":
+        return apply("sub", self, other)
+
+    def __rsub__(self, other: Any) -> "Value":
+        return apply("sub", other, self)
+
+    def __mul__(self, other: Any) -> "Value":
+        return apply("mul", self, other)
+
+    def __rmul__(self, other: Any) -> "Value":
+        return apply("mul", other, self)
+
+    def __truediv__(self, other: Any) -> "Value":
+        return apply("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> "Value":
+        return apply("div", other, self)
+
+    def __neg__(self) -> "Value":
+        return apply("neg", self)
+
+    def __abs__(self) -> "Value":
+        return apply("abs", self)
+
+    def __lt__(self, other: Any) -> "Value":
+        return apply("lt", self, other)
+
+    def __le__(self, other: Any) -> "Value":
+        return apply("le", self, other)
+
+    def __gt__(self, other: Any) -> "Value":
+        return apply("gt", self, other)
+
+    def __ge__(self, other: Any) -> "Value":
+        return apply("ge", self, other)
+
+    def __eq__(self, other: object) -> "Value":  # type: ignore[override]
+        return apply("eq", self, other)
+
+    def __ne__(self, other: object) -> "Value":  # type: ignore[override]
+        return apply("ne", self, other)
+
+    def __and__(self, other: Any) -> "Value":
+        return apply("and", self, other)
+
+    def __rand__(self, other: Any) -> "Value":
+        return apply("and", other, self)
+
+    def __or__(self, other: Any) -> "Value":
+        return apply("or", self, other)
+
+    def __ror__(self, other: Any) -> "Value":
+        return apply("or", other, self)
+
+    def __invert__(self) -> "Value":
+        return apply("not", self)
+
+    def __bool__(self) -> NoReturn:
+        raise ExpressionError(
+            f"{self!r} has no truth value: it stands for every bar and combination at once. "
+            "Write `a & b`, `a | b`, `~a` for `and`, `or`, `not`; `where(condition, x, y)` for `if`; "
+            "`(low < x) & (x < high)` for `low < x < high`; put comparisons in parentheses."
+        )
+
+    def __float__(self) -> NoReturn:
+        self._refuse("converted to a number", "keep it inside the expression; use sqrt, floor, absolute, … of kernels.values")
+
+    def __int__(self) -> NoReturn:
+        self._refuse("converted to a whole number", "use floor(x) of kernels.values")
+
+    def __index__(self) -> NoReturn:
+        self._refuse("used as an index or a count", "windows take a whole number or param(...)")
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("iterated", "use minimum and maximum of kernels.values for min and max; bars are visited by the sweep")
+
+    def __len__(self) -> NoReturn:
+        self._refuse("measured with len()", "its length is the number of bars, known to the sweep only")
+
+    def __contains__(self, item: object) -> NoReturn:
+        self._refuse("searched with `in`", "write (x == a) | (x == b)")
+
+    def __getitem__(self, key: object) -> NoReturn:
+        self._refuse("indexed", "write prev(x) for the value of the bar before; later bars do not exist")
+
+    def __hash__(self) -> NoReturn:  # type: ignore[override]
+        self._refuse("hashed (used as a dict key or set member)", "use a name as the key; `==` builds an expression here")
+
+    def _refuse(self, use: str, remedy: str) -> NoReturn:
+        raise ExpressionError(f"the expression {self!r} cannot be {use}: {remedy}")
+
+    def __repr__(self) -> str:
+        if self.op == "constant":
+            return repr(self.detail)
+        if self.op in OPCODES:
+            return _operation_text(self)
+        parts = [repr(part) for part in self.operands]
+        return f"{self.op}({', '.join([repr(self.detail), *parts] if self.detail is not None else parts)})"
+
+
+def _operation_text(value: Value) -> str:
+    symbol = OPCODES[value.op].symbol
+    parts = [repr(part) for part in value.operands]
+    if symbol and len(parts) == 2:
+        return f"({parts[0]} {symbol} {parts[1]})"
+    if symbol:
+        return f"{symbol}{parts[0]}"
+    return f"{'where' if value.op == 'select' else value.op}({', '.join(parts)})"
+
+
+def constant(content: Any) -> Value:
+    """A number or a truth value as a leaf; raises ``ExpressionError`` for anything else (arrays, strings, None)."""
+    if isinstance(content, Value):
+        return content
+    if isinstance(content, bool | np.bool_):
+        return Value("constant", (), BOOL, bool(content))
+    if isinstance(content, int | float | np.integer | np.floating):
+        return Value("constant", (), F64, float(content))
+    raise ExpressionError(
+        f"{type(content).__name__} {content!r:.60} cannot stand in an expression: use numbers, col(name) for a column of the "
+        "bars and param(name) for a swept parameter"
+    )
+
+
+def apply(op: str, *operands: Any) -> Value:
+    """The node ``op(operands)``; numbers become constants, an operation over constants alone is folded by its definition."""
+    row = OPCODES[op]
+    nodes = tuple(constant(operand) for operand in operands)
+    for position, (node, wanted) in enumerate(zip(nodes, row.operands, strict=True), start=1):
+        if node.type != wanted:
+            remedy = "write where(condition, 1.0, 0.0)" if wanted == F64 else "compare it, for instance `x != 0`"
+            raise ExpressionError(f"operand {position} of {op} is {node!r}, a {node.type}, where a {wanted} belongs: {remedy}")
+    if all(node.op == "constant" for node in nodes):
+        with np.errstate(all="ignore"):
+            return constant(row.numpy(*(np.asarray(node.detail)[()] for node in nodes)))
+    return Value(op, nodes, row.result)
+
+
+def _dispatch(op: str, *operands: Any) -> Any:
+    if any(isinstance(operand, Value) for operand in operands):
+        return apply(op, *operands)
+    return OPCODES[op].numpy(*operands)
+
+
+def where(condition: Truth, chosen: Number, otherwise: Number) -> Number:
+    """``chosen`` where the condition holds, else ``otherwise``; a NaN in the operand not chosen is ignored.
+
+    A plain Python bool picks at once, so that a feature that is switched off leaves no trace in a program.
+    """
+    if isinstance(condition, bool | np.bool_):
+        return chosen if condition else otherwise
+    return _dispatch("select", condition, chosen, otherwise)
+
+
+def minimum(a: Number, b: Number) -> Number:
+    """The smaller of two; NaN if either is NaN; of two zeros the second."""
+    return _dispatch("minimum", a, b)
+
+
+def maximum(a: Number, b: Number) -> Number:
+    """The larger of two; NaN if either is NaN; of two zeros the second."""
+    return _dispatch("maximum", a, b)
+
+
+def absolute(a: Number) -> Number:
+    """Absolute value; NaN stays NaN."""
+    return _dispatch("abs", a)
+
+
+def sqrt(a: Number) -> Number:
+    """Square root; NaN below zero."""
+    return _dispatch("sqrt", a)
+
+
+def floor(a: Number) -> Number:
+    """Largest whole number not above ``a``; NaN stays NaN."""
+    return _dispatch("floor", a)
+
+
+def trunc(a: Number) -> Number:
+    """``a`` rounded toward zero; NaN stays NaN."""
+    return _dispatch("trunc", a)
+
+
+def isnan(a: Number) -> Truth:
+    """True where ``a`` is NaN."""
+    return _dispatch("ne", a, a)
+
+
+def logical_not(a: Truth) -> Truth:
+    """Negation of a bool, a bool array or a bool value (``~`` of a plain Python bool is a number)."""
+    return not a if isinstance(a, bool) else _dispatch("not", a)
+
+
+def logical_and(a: Truth, b: Truth) -> Truth:
+    """Both; a plain Python bool decides at once."""
+    if isinstance(a, bool):
+        return b if a else False
+    if isinstance(b, bool):
+        return a if b else False
+    return _dispatch("and", a, b)
