@@ -1,0 +1,90 @@
+"""What an artefact looks like on disk: tables as Parquet, arrays as .npy, everything else as JSON; nothing is pickled."""
+
+import dataclasses
+import json
+import typing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_JSON_PART = "values.json"
+
+
+def write_parts(value: Any, folder: Path) -> None:
+    """Write a value into an empty folder: a frozen dataclass (a file for each table or array), a table or an array.
+
+    Raises TypeError for an object column or array, which could only be pickled.
+    """
+    plain: dict[str, Any] = {}
+    for name, part in _fields(value).items():
+        if isinstance(part, pd.DataFrame):
+            _write_table(part, folder / f"{name}.parquet", name)
+        elif isinstance(part, np.ndarray):
+            if part.dtype.hasobject:
+                raise TypeError(f"{type(value).__name__}.{name} is an array of Python objects; artefacts hold numbers only")
+            np.save(folder / f"{name}.npy", np.ascontiguousarray(part), allow_pickle=False)
+        else:
+            plain[name] = part
+    if plain:
+        (folder / _JSON_PART).write_text(_to_json(plain), encoding="utf-8")
+
+
+def read_parts(folder: Path, kind: Any, field: str | None = None) -> Any:
+    """Read a value of the given type back from its folder; `field` reads only that field of a dataclass.
+
+    Arrays come memory-mapped and read-only, so that a large matrix costs nothing until it is touched.
+    """
+    if not dataclasses.is_dataclass(kind):
+        return _read_part(folder, "value", kind, {})
+    assert isinstance(kind, type)
+    json_part = folder / _JSON_PART
+    plain = json.loads(json_part.read_text(encoding="utf-8")) if json_part.is_file() else {}
+    hints = typing.get_type_hints(kind)
+    if field is not None:
+        return _read_part(folder, field, hints[field], plain)
+    names = [item.name for item in dataclasses.fields(kind)]
+    return kind(**{name: _read_part(folder, name, hints[name], plain) for name in names})
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
+    return {"value": value}
+
+
+def _write_table(table: pd.DataFrame, path: Path, name: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    objects = [str(column) for column, kind in table.dtypes.items() if kind == object]
+    if objects:
+        raise TypeError(f"table {name}: columns {objects} hold Python objects; use numbers, str or timestamps")
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    # without page checksums a flipped byte in the middle of a file reads back as data, silently
+    pq.write_table(arrow, path, compression="zstd", compression_level=1, write_page_checksum=True)
+
+
+def _read_part(folder: Path, name: str, kind: Any, plain: dict[str, Any]) -> Any:
+    if (folder / f"{name}.parquet").is_file():
+        import pyarrow.parquet as pq
+
+        return pq.read_table(folder / f"{name}.parquet", page_checksum_verification=True).to_pandas()
+    if (folder / f"{name}.npy").is_file():
+        return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+    if not plain and (folder / _JSON_PART).is_file():
+        plain = json.loads((folder / _JSON_PART).read_text(encoding="utf-8"))
+    value = plain[name]
+    if kind in (dict, list, Any, str, int, float, bool) or typing.get_origin(kind) is dict:
+        return value
+    import pydantic
+
+    return pydantic.TypeAdapter(kind).validate_python(value)
+
+
+def _to_json(plain: dict[str, Any]) -> str:
+    import pydantic_core
+
+    text = pydantic_core.to_json(plain, inf_nan_mode="constants", indent=1)
+    return text.decode()

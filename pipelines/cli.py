@@ -1,0 +1,89 @@
+"""The command line: argv to one command, its result to stdout, every error to one line and an exit code."""
+
+import argparse
+import importlib
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from pipelines.commands.options import Options
+from pipelines.errors import ExitCode, NodeError, WalkfoldError
+
+COMMANDS = {
+    "run": "one fold end to end (fold=0; fold=all or fold=0,2 for several); prints the report's path",
+    "plan": "what would run and what is cached, and why, without running",
+    "graph": "the flow, drawn",
+    "runs": "records of past runs; `pipeline runs RUN` shows one",
+    "doctor": "this machine: GPUs, versions, what would fall back and why",
+    "sample": "writes the sample data set: pipeline sample DIR [edge=real|power|zero] [seed=7]",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code (see pipelines.errors.ExitCode)."""
+    options = _parse(sys.argv[1:] if arguments is None else arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        command = importlib.import_module(f"pipelines.commands.{options.command}")
+        return int(command.execute(options))
+    except KeyboardInterrupt:
+        return _fail(options, "interrupted: what was finished stays in the store; run again to go on", ExitCode.INTERRUPTED)
+    except WalkfoldError as error:
+        if options.debug:
+            traceback.print_exc()
+            if isinstance(error, NodeError):
+                sys.stderr.write(error.trace)
+        return _fail(options, str(error), error.exit_code)
+    except BrokenPipeError:
+        # the reader of our output went away (`pipeline runs | head`): nothing to report and nowhere to report it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.DONE)
+    except Exception as error:
+        if options.debug:
+            traceback.print_exc()
+        hint = "" if options.debug else " (--debug shows where)"
+        return _fail(options, f"{type(error).__name__}: {error}{hint}", ExitCode.NODE_FAILED)
+
+
+def _parse(arguments: Sequence[str]) -> Options:
+    lines = "\n".join(f"  {name:<8} {text}" for name, text in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="pipeline", formatter_class=argparse.RawDescriptionHelpFormatter, usage="pipeline COMMAND [key=value ...] [options]",
+        description=f"Futures data to honestly evaluated models, as one dataflow graph.\n\ncommands:\n{lines}",
+        epilog="Any configuration value can be overridden: pipeline run fold=0 sweep.grid.fast=5:50:5 cluster=serial",
+    )
+    parser.add_argument("command", help=argparse.SUPPRESS)
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--debug", action="store_true", help="full tracebacks")
+    parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
+    known = parser.parse_intermixed_args(arguments)
+    if known.command not in COMMANDS:
+        from pipelines.configuration import nearest
+
+        parser.exit(ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n")
+    return Options(known.command, tuple(known.words), known.json, known.quiet, known.debug, known.config)
+
+
+def _fail(options: Options, message: str, code: ExitCode) -> int:
+    sys.stderr.write(f"pipeline {options.command}: {message}\n")
+    if options.json:
+        sys.stdout.write(json.dumps({"status": code.name.lower(), "exit_code": int(code), "error": message}) + "\n")
+    return int(code)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """End on SIGTERM as on Ctrl-C: stop the workers, leave the store whole."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+
+

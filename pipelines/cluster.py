@@ -1,0 +1,71 @@
+"""Where the graph runs: which cluster a configuration means, and starting it."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pipelines.errors import ClusterError
+from pipelines.settings import Settings
+
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+
+
+def cluster_options(settings: Settings, cores: int) -> dict[str, Any]:
+    """Return the keyword arguments of the cluster class; a pure function, so that it can be tested without a cluster.
+
+    Every worker runs one task at a time with one thread of arithmetic: results cannot depend on the number of cores.
+    """
+    workers = settings.workers or max(1, cores)
+    if settings.cluster == "threads":
+        return {"processes": False, "n_workers": 1, "threads_per_worker": workers, "dashboard_address": None}
+    if settings.cluster == "processes":
+        return {
+            "processes": True, "n_workers": workers, "threads_per_worker": 1, "dashboard_address": None,
+            "host": "127.0.0.1", "env": ONE_THREAD, "memory_limit": 0,
+        }
+    if settings.cluster == "cuda":
+        options = {"threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1", "resources": {"GPU": 1}}
+        return options | ({"n_workers": settings.workers} if settings.workers else {})
+    raise ClusterError(f"cluster={settings.cluster} starts no Dask cluster")
+
+
+def gpu_refusal() -> str | None:
+    """Return why `cluster=cuda` cannot run on this machine, or None when it can."""
+    try:
+        import dask_cuda  # noqa: F401, TID253 (optional: only this function needs it)
+    except ImportError:
+        return "dask-cuda is not installed: pip install 'walkfold[gpu]'"
+    try:
+        import cupy  # noqa: TID253
+    except ImportError:
+        return "cupy is not installed: pip install 'walkfold[gpu]'"
+    try:
+        devices = int(cupy.cuda.runtime.getDeviceCount())
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"no usable GPU: {error}"
+    return None if devices else "no GPU is visible (see CUDA_VISIBLE_DEVICES)"
+
+
+@contextmanager
+def connected(settings: Settings) -> Iterator[Any]:
+    """Start the configured cluster, yield a connected client and stop every process of it at the end.
+
+    Raises ClusterError with the reason before anything is started when `cluster=cuda` cannot run here.
+    """
+    if settings.cluster == "cuda":
+        refusal = gpu_refusal()
+        if refusal:
+            raise ClusterError(f"cluster=cuda: {refusal}; use cluster=processes to run on the CPU")
+    from distributed import Client, LocalCluster
+
+    options = cluster_options(settings, os.cpu_count() or 1)
+    if settings.cluster == "cuda":
+        from dask_cuda import LocalCUDACluster  # noqa: TID253
+
+        cluster_class = LocalCUDACluster
+    else:
+        cluster_class = LocalCluster
+    with cluster_class(**options, silence_logs=logging.CRITICAL) as cluster, Client(cluster) as client:
+        yield client

@@ -1,0 +1,69 @@
+"""`pipeline doctor`: what this machine has, and what would fall back on it and why."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from pipelines.cluster import gpu_refusal
+from pipelines.commands.options import Options
+from pipelines.configuration import load_settings
+from pipelines.errors import ExitCode, StoreError
+from pipelines.records import versions
+from pipelines.store import Store
+
+
+def execute(options: Options) -> int:
+    """Print the machine, its GPUs, the library versions, the store and what cannot run here."""
+    _, overrides = options.split()
+    settings = load_settings(overrides, options.config)
+    facts: dict[str, Any] = {
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {_memory()}",
+        "gpus": _gpus(),
+        "cluster=cuda": gpu_refusal() or "can run",
+        "sweep.executor": f"{settings.sweep.executor}: runs here, nothing falls back",
+        "store": _store(settings.store),
+        "versions": versions(),
+    }
+    if options.json:
+        sys.stdout.write(json.dumps(facts) + "\n")
+    else:
+        sys.stdout.write("".join(f"{name}: {_text(value)}\n" for name, value in facts.items()))
+    return ExitCode.DONE
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {version}" for name, version in value.items())
+    return "; ".join(value) or "none" if isinstance(value, list) else str(value)
+
+
+def _memory() -> str:
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return "unknown memory"
+    return f"{size / 2**30:.0f} GiB memory"
+
+
+def _gpus() -> list[str]:
+    """Ask nvidia-smi, which needs no Python package, so that a GPU without the [gpu] extra is seen too."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return []
+    command = [tool, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    return [line.strip() for line in answer.stdout.splitlines() if line.strip()] if answer.returncode == 0 else []
+
+
+def _store(root: str) -> str:
+    try:
+        store = Store.open(Path(root))
+    except StoreError as error:
+        return str(error)
+    free = shutil.disk_usage(store.root).free / 2**30
+    return f"{store.root} is writable, {free:.1f} GiB free"

@@ -1,0 +1,42 @@
+"""`pipeline plan fold=N`: what would run, what is cached, and why; runs nothing and writes nothing but the store's folders."""
+
+import json
+import sys
+from pathlib import Path
+
+from pipelines.commands.options import Options, parse_folds
+from pipelines.configuration import load_settings
+from pipelines.errors import ExitCode
+from pipelines.flow import flow_graph, fold_count
+from pipelines.planning import PlannedTask, plan
+from pipelines.store import Store
+
+
+def execute(options: Options) -> int:
+    """Print a line a task: cached, or why it will run."""
+    arguments, overrides = options.split("fold")
+    settings = load_settings(overrides, options.config)
+    folds = parse_folds(arguments.get("fold", "0"))
+    store = Store.open(Path(settings.store))
+    if folds is None:
+        folds = tuple(range(fold_count(settings, store)))
+    planned = plan(flow_graph(settings, folds), store)
+    if options.json:
+        rows = [{"name": row.task.name, "key": row.task.key, "cached": row.cached, "reason": row.reason} for row in planned]
+        missing = sum(not row.cached for row in planned)
+        sys.stdout.write(json.dumps({"nodes": rows, "cached": len(planned) - missing, "to_run": missing}) + "\n")
+    else:
+        sys.stdout.write(_text(planned))
+    return ExitCode.DONE
+
+
+def _text(planned: tuple[PlannedTask, ...]) -> str:
+    width = max(len(row.task.name) for row in planned)
+    lines = [
+        f"{'cached  ' if row.cached else 'will run'}  {row.task.name:<{width}}  {row.task.key[:12]}"
+        + ("" if row.cached else f"  {row.reason}")
+        for row in planned
+    ]
+    missing = sum(not row.cached for row in planned)
+    end = "nothing to run: everything is cached" if not missing else f"{missing} of {len(planned)} nodes will run"
+    return "\n".join([*lines, end]) + "\n"

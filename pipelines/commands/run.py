@@ -1,0 +1,126 @@
+"""`pipeline run fold=N`: plans, runs what is not cached, keeps the ledger and the record, writes the report."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.cluster import connected, gpu_refusal
+from pipelines.commands.options import Options, parse_folds, required
+from pipelines.configuration import as_tree, load_settings
+from pipelines.errors import ClusterError, CorruptArtefactError, ExitCode, WalkfoldError
+from pipelines.flow import flow_graph, fold_count
+from pipelines.graph import Graph
+from pipelines.planning import PlannedTask, plan
+from pipelines.progress import Progress, shown
+from pipelines.records import RunRecord
+from pipelines.results import FoldResult, finish_fold
+from pipelines.serial_runner import run_serial
+from pipelines.settings import Settings
+from pipelines.store import Store
+from pipelines.task_execution import Outcome
+
+DAMAGE_RETRIES = 3  # damaged artefacts found while running are recomputed at once, this many times a run
+
+
+def execute(options: Options) -> int:
+    """Run the folds and print the reports' paths, or one JSON object with --json."""
+    started = time.perf_counter()
+    arguments, overrides = options.split("fold")
+    settings = load_settings(overrides, options.config)
+    folds = parse_folds(required(arguments, "fold", "run", "0"))
+    if settings.cluster == "cuda" and (refusal := gpu_refusal()):
+        raise ClusterError(f"cluster=cuda: {refusal}; use cluster=processes to run on the CPU")
+    store = Store.open(Path(settings.store))
+    if folds is None:
+        folds = tuple(range(fold_count(settings, store)))
+    graph = flow_graph(settings, folds)
+    record = RunRecord.begin(store, {"fold": arguments["fold"], "configuration": as_tree(settings), "command": "run"})
+    try:
+        outcomes = _run(graph, settings, store, record, options.quiet)
+        results = [finish_fold(graph, fold, settings, store, record, outcomes, started) for fold in folds]
+    except BaseException as error:
+        record.append("ended", status=_status(error), error=str(error), seconds=time.perf_counter() - started)
+        raise
+    seconds = time.perf_counter() - started
+    record.append("ended", status="done", seconds=seconds, report=results[0].report, reports=[row.report for row in results])
+    _print(options, record, results, outcomes, settings, arguments["fold"])
+    return ExitCode.DONE
+
+
+def _run(graph: Graph, settings: Settings, store: Store, record: RunRecord, quiet: bool) -> dict[str, Outcome]:
+    """Run what the store lacks; an artefact found damaged on the way is recomputed."""
+    outcomes: dict[str, Outcome] = {}
+    for attempt in range(DAMAGE_RETRIES + 1):
+        planned = plan(graph, store)
+        waiting = [row for row in planned if not row.cached]
+        with shown(len(waiting), quiet) as progress:
+            try:
+                _run_missing(waiting, settings, store, progress, lambda outcome: _note(outcome, outcomes, record))
+            except CorruptArtefactError as error:
+                if attempt == DAMAGE_RETRIES:
+                    raise
+                record.append("damaged", error=str(error))
+                progress.say(f"{error}: recomputing")
+                continue
+        break
+    for row in planned:
+        if row.cached and row.task.name not in outcomes:
+            manifest = store.manifest(row.task.key) or {}
+            _note(Outcome(row.task.name, row.task.key, 0.0, True, "", 0, int(manifest.get("trials", 0))), outcomes, record)
+    return outcomes
+
+
+def _run_missing(
+    waiting: Sequence[PlannedTask], settings: Settings, store: Store, progress: Progress, note: Any
+) -> None:
+    """Run on the configured cluster; nothing is started when nothing is missing."""
+
+    def report(outcome: Outcome) -> None:
+        note(outcome)
+        progress.finished(outcome)
+
+    tasks = [row.task for row in waiting]
+    if not tasks:
+        progress.say("everything is cached")
+    elif settings.cluster == "serial":
+        run_serial(tasks, store, report)
+    else:
+        from pipelines.dask_runner import run_dask
+
+        with connected(settings) as client:
+            run_dask(tasks, store, report, client)
+
+
+def _note(outcome: Outcome, outcomes: dict[str, Outcome], record: RunRecord) -> None:
+    outcomes[outcome.task] = outcome
+    record.append("task", **vars(outcome))
+
+
+def _status(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return error.exit_code.name.lower() if isinstance(error, WalkfoldError) else "failed"
+
+
+def _print(
+    options: Options, record: RunRecord, results: Sequence[FoldResult], outcomes: dict[str, Outcome], settings: Settings, fold: str
+) -> None:
+    if not options.json:
+        for result in results:
+            sys.stdout.write(f"fold {result.fold}: {result.headline}\n{result.report}\n")
+        return
+    first = results[0]
+    document: dict[str, Any] = {
+        "run": record.run, "fold": first.fold if len(results) == 1 else fold, "status": "done", "report": first.report,
+        "metrics": first.metrics,
+        "nodes": [
+            {"name": row.task, "key": row.key, "seconds": round(row.seconds, 3), "cached": row.cached} for row in outcomes.values()
+        ],
+        "executor": settings.sweep.executor, "fallback_reason": None,
+    }
+    if len(results) > 1:
+        document["folds"] = [{"fold": row.fold, "report": row.report, "metrics": row.metrics} for row in results]
+    sys.stdout.write(json.dumps(document) + "\n")

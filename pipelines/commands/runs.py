@@ -1,0 +1,59 @@
+"""`pipeline runs [RUN]`: records of past runs, readable also after a crash."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pipelines.commands.options import Options
+from pipelines.configuration import load_settings, nearest
+from pipelines.errors import ExitCode, UsageError
+from pipelines.records import read_records
+from pipelines.store import Store
+
+
+def execute(options: Options) -> int:
+    """List the runs of the store, or show one by its name or the beginning of it."""
+    names = [word for word in options.words if "=" not in word]
+    settings = load_settings([word for word in options.words if "=" in word], options.config)
+    records = read_records(Store.open(Path(settings.store)))
+    if len(names) > 1:
+        raise UsageError(f"pipeline runs shows one run at a time, given {len(names)}")
+    if names:
+        return _show(options, _find(names[0], records))
+    if options.json:
+        sys.stdout.write(json.dumps({"runs": records}) + "\n")
+    else:
+        sys.stdout.write("".join(_line(record) for record in records) or "no runs yet: pipeline run fold=0\n")
+    return ExitCode.DONE
+
+
+def _find(name: str, records: list[dict[str, Any]]) -> dict[str, Any]:
+    found = [record for record in records if record["run"].startswith(name)]
+    if len(found) != 1:
+        known = [record["run"] for record in records]
+        reason = f"{len(found)} runs begin so" if found else nearest(name, known) if known else "there are no runs yet"
+        raise UsageError(f"no single run {name!r}: {reason}")
+    return found[0]
+
+
+def _line(record: dict[str, Any]) -> str:
+    cached = sum(bool(task["cached"]) for task in record["tasks"])
+    return (
+        f"{record['run']}  {record['status']:<12} fold={record.get('fold', '?'):<6} "
+        f"{record.get('seconds', 0.0):7.1f} s  {len(record['tasks']) - cached:3d} run {cached:3d} cached  "
+        f"{record.get('error') or record.get('report', '')}\n"
+    )
+
+
+def _show(options: Options, record: dict[str, Any]) -> int:
+    if options.json:
+        sys.stdout.write(json.dumps(record) + "\n")
+        return ExitCode.DONE
+    lines = [f"{name}: {record[name]}" for name in sorted(record) if name not in ("tasks", "configuration")]
+    lines += [
+        f"  {'cached' if task['cached'] else format(task['seconds'], '.1f') + ' s':>8}  {task['task']}  {task['key'][:12]}"
+        for task in record["tasks"]
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return ExitCode.DONE

@@ -1,0 +1,40 @@
+"""`pipeline sample DIR`: writes the deterministic sample data set."""
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from pipelines.commands.options import Options
+from pipelines.errors import ExitCode, UsageError
+
+EDGES = ("real", "power", "zero")
+
+
+def execute(options: Options) -> int:
+    """Write the data set, or say that it is there already; raise UsageError for a wrong argument."""
+    from loaders.errors import DataError
+    from loaders.sample import write_sample
+
+    folders = [word for word in options.words if "=" not in word]
+    if len(folders) != 1:
+        raise UsageError("pipeline sample needs one folder, e.g. pipeline sample sample")
+    arguments = dict(word.partition("=")[::2] for word in options.words if "=" in word)
+    unknown = sorted(set(arguments) - {"edge", "seed"})
+    if unknown:
+        raise UsageError(f"unknown argument {unknown[0]!r} of pipeline sample: known are edge=real|power|zero and seed=7")
+    edge, seed = arguments.get("edge", "real"), arguments.get("seed", "7")
+    if edge not in EDGES or not seed.isdigit():
+        raise UsageError(f"pipeline sample: edge={edge} seed={seed}: edge is one of {', '.join(EDGES)}, seed a whole number")
+    started = time.perf_counter()
+    try:
+        report = write_sample(Path(folders[0]), seed=int(seed), edge=edge)
+    except (DataError, OSError) as error:
+        raise UsageError(f"cannot write the sample to {folders[0]}: {error}") from None
+    seconds = time.perf_counter() - started
+    if options.json:
+        sys.stdout.write(json.dumps({**asdict(report), "seconds": round(seconds, 2)}, default=str) + "\n")
+    else:
+        sys.stdout.write(f"{folders[0]}: {report.records:,} records in {len(report.files)} files (edge={edge}, seed={seed})\n")
+    return ExitCode.DONE

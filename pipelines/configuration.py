@@ -1,0 +1,158 @@
+"""From YAML files and `key=value` overrides to typed Settings; an unknown key or a wrong value is an error that teaches."""
+
+import dataclasses
+import difflib
+import math
+import re
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from pipelines.errors import ConfigurationError
+from pipelines.settings import Settings
+from pipelines.yaml_text import parse_yaml, read_yaml
+
+CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+_RANGE = re.compile(r"^\s*([-+.\deE]+):([-+.\deE]+)(?::([-+.\deE]+))?\s*$")
+
+
+def load_settings(overrides: Sequence[str] = (), file: Path | None = None, configs: Path = CONFIGS) -> Settings:
+    """Resolve the configuration: the file (default configs/default.yaml), then the instrument's file, then overrides.
+
+    Each override is `dotted.key=value`. Raises ConfigurationError with the nearest known key or the wrong value.
+    """
+    tree = read_yaml(file or configs / "default.yaml")
+    pairs = [_split(text) for text in overrides]
+    for key, raw in pairs:
+        if key == "instrument":
+            tree["instrument"] = raw
+    tree["instrument"] = _instrument(tree.get("instrument"), configs / "instruments")
+    for key, raw in pairs:
+        if key != "instrument":
+            _apply(tree, key, raw)
+    return build_settings(tree)
+
+
+def build_settings(tree: Mapping[str, Any]) -> Settings:
+    """Turn a plain mapping into Settings; raise ConfigurationError naming key, value and remedy."""
+    resolved = _resolve(Settings, tree, "")
+    try:
+        return pydantic.TypeAdapter(Settings).validate_python(resolved)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        reason = first["msg"].removeprefix("Value error, ")
+        given = "" if first["type"] == "value_error" else f" (given {first['input']!r})"
+        raise ConfigurationError(f"configuration {where}: {reason}{given}".replace(" : ", ": ")) from None
+
+
+def as_tree(settings: Any) -> dict[str, Any]:
+    """Return the settings as plain JSON values, in declaration order: what a run stores and its keys hash."""
+    return typing.cast(dict[str, Any], pydantic.TypeAdapter(type(settings)).dump_python(settings, mode="json"))
+
+
+def nearest(name: str, known: typing.Iterable[str]) -> str:
+    """Return a hint naming the known word nearest to a mistyped one, or all of them."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
+
+
+def _split(text: str) -> tuple[str, str]:
+    key, equals, raw = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigurationError(f"{text!r} is not an override: write key=value, e.g. sweep.grid.fast=5:50:5")
+    return key.strip(), raw.strip()
+
+
+def _instrument(value: Any, folder: Path) -> Any:
+    if not isinstance(value, str):
+        return value
+    known = sorted(path.stem for path in folder.glob("*.yaml"))
+    if value not in known:
+        raise ConfigurationError(f"instrument={value}: there is no {value}.yaml among the instruments; {nearest(value, known)}")
+    return read_yaml(folder / f"{value}.yaml")
+
+
+def _apply(tree: dict[str, Any], key: str, raw: str) -> None:
+    """Set one dotted key; text stays text where the declared type is text."""
+    parts = key.split(".")
+    kind = _declared(Settings, parts, key)
+    branch = tree
+    for part in parts[:-1]:
+        child = branch.get(part)
+        if child is None:
+            child = branch[part] = {}
+        if not isinstance(child, dict):
+            raise ConfigurationError(f"{key}: {part} holds a single value, not keys")
+        branch = child
+    keep_text = kind is str or _RANGE.match(raw) is not None
+    branch[parts[-1]] = raw if keep_text else parse_yaml(raw, f"the value of {key}")
+
+
+def _declared(kind: Any, parts: Sequence[str], key: str) -> Any:
+    """Return the declared type at a dotted key; raise with the nearest key where there is none."""
+    for position, part in enumerate(parts):
+        if dataclasses.is_dataclass(kind):
+            hints = typing.get_type_hints(kind)
+            if part not in hints:
+                prefix = ".".join(parts[:position])
+                raise ConfigurationError(f"unknown key {key!r}: {nearest(part, hints)}{f' (in {prefix})' if prefix else ''}")
+            kind = hints[part]
+        elif _is_mapping(kind):
+            kind = typing.get_args(kind)[1]
+        else:
+            raise ConfigurationError(f"unknown key {key!r}: {'.'.join(parts[:position])} is a single value")
+    return kind
+
+
+def _resolve(kind: Any, value: Any, path: str) -> Any:
+    """Check keys against the declared types and expand ranges, recursively."""
+    if dataclasses.is_dataclass(kind):
+        if value is None:
+            value = {}
+        if not isinstance(value, Mapping):
+            raise ConfigurationError(f"configuration {path}: must hold keys, given {value!r}")
+        hints = typing.get_type_hints(kind)
+        for name in value:
+            if name not in hints:
+                raise ConfigurationError(f"unknown key {_join(path, str(name))!r}: {nearest(str(name), hints)}")
+        return {name: _resolve(hints[name], item, _join(path, name)) for name, item in value.items()}
+    if _is_mapping(kind) and isinstance(value, Mapping):
+        item_kind = typing.get_args(kind)[1]
+        return {name: _resolve(item_kind, item, _join(path, name)) for name, item in value.items()}
+    if typing.get_origin(kind) is tuple:
+        return _sequence(value, path)
+    if isinstance(value, bool) and kind in (int, float):
+        raise ConfigurationError(f"configuration {path}: must be a number, given {str(value).lower()}")
+    return value
+
+
+def _sequence(value: Any, path: str) -> Any:
+    """Expand `start:stop:step` (stop excluded) and `a,b,c`; wrap a single value."""
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list | tuple) else (value,)
+    match = _RANGE.match(value)
+    if match is None:
+        return tuple(parse_yaml(part, path) for part in value.split(","))
+    try:
+        start, stop, step = (float(part) for part in (match[1], match[2], match[3] or "1"))
+    except ValueError:
+        raise ConfigurationError(f"configuration {path}: {value!r} is not a range start:stop:step") from None
+    if step == 0 or (stop - start) / step <= 0:
+        raise ConfigurationError(f"configuration {path}: the range {value!r} is empty: start:stop:step excludes stop")
+    # the small allowance keeps 0.5:3:0.1 from ending in a 26th value that only rounding makes smaller than 3
+    count = math.ceil((stop - start) / step - 1e-9)
+    return tuple(round(start + index * step, 12) for index in range(count))
+
+
+def _is_mapping(kind: Any) -> bool:
+    origin = typing.get_origin(kind)
+    return isinstance(origin, type) and issubclass(origin, Mapping)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

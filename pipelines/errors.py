@@ -1,0 +1,74 @@
+"""Errors of the dataflow and the exit code each of them ends a command with.
+
+WalkfoldError (RuntimeError)
+├── UsageError            2   a wrong argument, key or value
+│   └── ConfigurationError
+├── NodeError             3 or 4, by the cause: data rejected by a gate, or any other failure of a node
+├── StoreError            4   the store cannot be read or written
+│   └── CorruptArtefactError  the artefact was moved aside; running again recomputes it
+└── ClusterError          4   the cluster asked for cannot be had
+"""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a command's exit status means (stable; documented in docs/command-line.md)."""
+
+    DONE = 0
+    USAGE = 2
+    DATA_REJECTED = 3
+    NODE_FAILED = 4
+    LOCKED = 5
+    INTERRUPTED = 130
+
+
+class WalkfoldError(RuntimeError):
+    """An error whose message is meant for the person at the command line."""
+
+    exit_code = ExitCode.NODE_FAILED
+
+
+class UsageError(WalkfoldError):
+    """The command line or the configuration asks for something that does not exist."""
+
+    exit_code = ExitCode.USAGE
+
+
+class ConfigurationError(UsageError):
+    """A configuration key is unknown or its value has the wrong type or range."""
+
+
+class StoreError(WalkfoldError):
+    """The store cannot be read or written."""
+
+
+class CorruptArtefactError(StoreError):
+    """An artefact's bytes differ from its manifest; it has been moved aside."""
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message, key)
+        self.key = key
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ClusterError(WalkfoldError):
+    """The cluster that was asked for cannot be started or reached."""
+
+
+class NodeError(WalkfoldError):
+    """A node failed. Plain strings only, so that it crosses process borders unchanged."""
+
+    def __init__(self, task: str, key: str, cause: str, message: str, trace: str, exit_code: int) -> None:
+        super().__init__(task, key, cause, message, trace, exit_code)
+        self.task = task
+        self.key = key
+        self.cause = cause
+        self.message = message
+        self.trace = trace
+        self.exit_code = ExitCode(exit_code)
+
+    def __str__(self) -> str:
+        return f"{self.task}: {self.message}"

@@ -1,0 +1,82 @@
+"""The walk-forward flow of a configuration: its input files, its fan-out, its graph."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pipelines import keys
+from pipelines.configuration import nearest
+from pipelines.errors import ConfigurationError, UsageError
+from pipelines.graph import Graph, InputFile, build_graph
+from pipelines.nodes import BENCHMARKS, NODES
+from pipelines.planning import plan
+from pipelines.serial_runner import run_serial
+from pipelines.settings import Settings
+from pipelines.store import Store
+
+
+def flow_graph(settings: Settings, folds: Sequence[int]) -> Graph:
+    """Build the graph of the given folds; raises UsageError for a data folder without DBN files."""
+    files = input_files(settings)
+    check_grid(settings)
+    axes = {
+        "file": lambda place: range(len(files["bars"])),
+        "fold": lambda place: list(folds),
+        "strategy": lambda place: settings.sweep.strategies,
+        "chunk": lambda place: range(_chunks(settings, str(place["strategy"]))),
+        "seed": lambda place: settings.training.seeds,
+        "benchmark": lambda place: BENCHMARKS,
+    }
+    return build_graph(NODES, settings, files, axes)
+
+
+def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
+    """List and hash the DBN files of the data folder, bars and definitions apart, in the order of their data."""
+    from loaders.errors import DataError
+    from loaders.files import list_data_files
+
+    try:
+        listed = list_data_files(Path(settings.data))
+    except DataError as error:
+        raise UsageError(f"data={settings.data}: {error}") from None
+    groups: dict[str, list[InputFile]] = {"bars": [], "definitions": []}
+    for item in listed:
+        group = "definitions" if item.schema == "definition" else "bars"
+        groups[group].append(InputFile(item.path, keys.file_digest(item.path)))
+    return {name: tuple(found) for name, found in groups.items()}
+
+
+def check_grid(settings: Settings) -> None:
+    """Refuse strategies that do not exist and grid parameters that no strategy of the sweep declares."""
+    from kernels.strategies import STRATEGIES
+
+    declared: set[str] = set()
+    for name in settings.sweep.strategies:
+        if name not in STRATEGIES:
+            raise ConfigurationError(f"sweep.strategies: there is no strategy {name!r}; {nearest(name, STRATEGIES)}")
+        declared.update(STRATEGIES[name]().parameters)
+    for name in settings.sweep.grid:
+        if name not in declared:
+            raise ConfigurationError(f"sweep.grid.{name}: no strategy of the sweep has this parameter; {nearest(name, declared)}")
+    missing = sorted(declared - set(settings.sweep.grid))
+    if missing:
+        raise ConfigurationError(f"sweep.grid.{missing[0]} is missing: a strategy of the sweep needs values for it")
+
+
+def fold_count(settings: Settings, store: Store) -> int:
+    """Return how many folds the data has, computing what that needs where it is not cached."""
+    graph = flow_graph(settings, ()).needed_for(["folds"])
+    run_serial([row.task for row in plan(graph, store) if not row.cached], store, lambda outcome: None)
+    from pipelines import artefacts
+
+    task = graph["folds"]
+    return len(artefacts.read_parts(store.verified(task.key), task.kind).folds)
+
+
+def _chunks(settings: Settings, strategy: str) -> int:
+    from kernels.strategies import STRATEGIES
+    from kernels.sweep import combinations
+
+    count = len(combinations(settings.sweep.grid, STRATEGIES[strategy]()))
+    if not count:
+        raise ConfigurationError(f"sweep.grid leaves {strategy} without a combination; widen the ranges")
+    return -(-count // settings.sweep.chunk_combinations)

@@ -1,0 +1,143 @@
+"""Content keys: a hash over the code a node uses, its configuration, its inputs and the library versions that matter."""
+
+import ast
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import sys
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import UsageError
+
+FIRST_PARTY = ("kernels", "loaders", "pipelines", "training", "validation")
+FORMAT = 1  # of artefacts on disk; raise it when an old artefact could be misread
+
+
+def digest(value: Any) -> str:
+    """Return the sha256 of a JSON value in canonical form (sorted keys, no spaces, floats by repr)."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the sha256 of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def content_key(code: str, constants: Mapping[str, Any], inputs: Mapping[str, Any], libraries: Mapping[str, str]) -> str:
+    """Return the key that names an artefact; it changes when anything that could change the artefact does."""
+    return digest(
+        {"format": FORMAT, "code": code, "constants": constants, "inputs": inputs, "libraries": libraries}
+    )
+
+
+def library_versions(names: Iterable[str]) -> dict[str, str]:
+    """Return the installed versions of libraries whose arithmetic or file format can change a result."""
+    return {name: importlib.metadata.version(name) for name in sorted(names)}
+
+
+def code_digest(function: types.FunctionType) -> str:
+    """Return a hash of the source of the function's module and of every first-party module it imports, transitively.
+
+    First-party are walkfold's packages and the function's own. Comments, docstrings and layout do not count. A module is
+    the unit: a changed formula always makes a new key, and so does a change beside it that the function does not call.
+    """
+    packages = frozenset((*FIRST_PARTY, function.__module__.partition(".")[0]))
+    modules = sorted(_closure(function.__module__, packages))
+    sources = {name: _read_module(name).source for name in modules}
+    return digest({"function": function.__qualname__, "modules": sources})
+
+
+def normal_source(source: str) -> str:
+    """Return the source without comments, docstrings and layout; equal over Python versions (unlike ast.dump)."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body
+            if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+                if isinstance(body[0].value.value, str):
+                    node.body = body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+@dataclass(frozen=True)
+class _Module:
+    """What the key needs of a module: a hash of its normal source and the names it imports."""
+
+    source: str
+    imports: tuple[str, ...]
+
+
+def _closure(start: str, packages: frozenset[str]) -> set[str]:
+    """Walk the first-party imports from one module."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        current = waiting.pop()
+        if current in found:
+            continue
+        found.add(current)
+        names = _read_module(current).imports
+        waiting.extend(name for name in names if name.partition(".")[0] in packages and _find_source(name) is not None)
+    return found
+
+
+def _read_module(name: str) -> _Module:
+    path = _find_source(name)
+    if path is None:
+        raise UsageError(f"the source of module {name} cannot be found, so no content key can cover it")
+    status = path.stat()
+    return _parse_module(name, path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=2048)
+def _parse_module(name: str, path: Path, changed: int, size: int) -> _Module:
+    """Parse a module once for each state of its file."""
+    source = path.read_text(encoding="utf-8")
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, package)
+            names.add(base)
+            names.update(f"{base}.{alias.name}" for alias in node.names)
+    return _Module(hashlib.sha256(normal_source(source).encode()).hexdigest(), tuple(sorted(names)))
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".")
+    parts = parts[: len(parts) - node.level + 1]
+    return ".".join(parts + ([node.module] if node.module else []))
+
+
+def _find_source(name: str) -> Path | None:
+    """Return the file of a module, or None where the name is a class or function of one."""
+    top, *rest = name.split(".")
+    origin = _package_file(top)
+    if origin is None or not rest:
+        return origin
+    base = origin.parent.joinpath(*rest)
+    for candidate in (base.with_suffix(".py"), base / "__init__.py"):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def _package_file(top: str) -> Path | None:
+    module = sys.modules.get(top)
+    origin = getattr(module, "__file__", None)
+    if origin is None:
+        spec = importlib.util.find_spec(top)
+        origin = spec.origin if spec else None
+    return Path(origin).resolve() if origin else None

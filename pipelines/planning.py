@@ -1,0 +1,61 @@
+"""What a run would do: which tasks are cached, which will run, and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.graph import Graph, Task
+from pipelines.store import Store
+
+
+@dataclass(frozen=True)
+class PlannedTask:
+    """A task, whether its artefact is in the store, and the reason when it is not."""
+
+    task: Task
+    cached: bool
+    reason: str
+
+
+def plan(graph: Graph, store: Store) -> tuple[PlannedTask, ...]:
+    """Look every key up in the store; reads manifests only."""
+    return tuple(_planned(task, store) for task in graph.tasks)
+
+
+def _planned(task: Task, store: Store) -> PlannedTask:
+    if store.manifest(task.key) is not None:
+        return PlannedTask(task, True, "cached")
+    before = store.remembered(task.name)
+    return PlannedTask(task, False, "never computed" if before is None else _difference(before, task))
+
+
+def _difference(before: Mapping[str, Any], task: Task) -> str:
+    """Name what changed since the task last ran: code, configuration (which keys), input (which) or libraries."""
+    if before.get("key") == task.key:
+        return "its artefact is gone or damaged"
+    old, new = before.get("parts", {}), task.parts
+    reasons = []
+    if old.get("code") != new["code"]:
+        reasons.append("code changed")
+    changed = _changed(old.get("configuration", {}), new["configuration"])
+    if changed:
+        reasons.append(f"configuration changed: {', '.join(changed)}")
+    inputs = [name for name in new["inputs"] if _plain(old.get("inputs", {}).get(name)) != _plain(new["inputs"][name])]
+    if inputs:
+        reasons.append(f"input changed: {', '.join(inputs)}")
+    if old.get("libraries") != new["libraries"]:
+        reasons.append("library versions changed: " + ", ".join(_changed(old.get("libraries", {}), new["libraries"])))
+    return "; ".join(reasons) or "the format of artefacts changed"
+
+
+def _changed(old: Any, new: Any, path: str = "") -> list[str]:
+    """Return the dotted names of leaves that differ."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        names = sorted(set(old) | set(new))
+        return [leaf for name in names for leaf in _changed(old.get(name), new.get(name), f"{path}.{name}".lstrip("."))]
+    return [] if _plain(old) == _plain(new) else [path]
+
+
+def _plain(value: Any) -> Any:
+    """Compare tuples and lists alike: what was remembered went through JSON."""
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,68 @@
+"""The record of a run: appended while it runs, readable after a crash, listed by `pipeline runs`."""
+
+import json
+import os
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pipelines.keys import library_versions
+from pipelines.store import Store
+
+LIBRARIES = ("walkfold", "dask", "distributed", "numpy", "pandas", "numba", "pyarrow", "pandera", "torch", "databento-dbn")
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """An open record: one JSON line an event below runs/<run>/."""
+
+    run: str
+    folder: Path
+
+    @classmethod
+    def begin(cls, store: Store, facts: dict[str, Any]) -> "RunRecord":
+        """Create the folder of a new run and write its first line: what was asked for, where and with which versions."""
+        now = datetime.now(UTC)
+        run = f"{now:%Y%m%dT%H%M%SZ}-{os.urandom(2).hex()}"
+        record = cls(run, store.root / "runs" / run)
+        record.folder.mkdir(parents=True)
+        record.append("started", created=now.isoformat(timespec="seconds"), pid=os.getpid(), versions=versions(), **facts)
+        return record
+
+    def append(self, event: str, **facts: Any) -> None:
+        """Append one event; a crash leaves all earlier lines readable."""
+        with (self.folder / "record.jsonl").open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps({"event": event, "at": datetime.now(UTC).isoformat(), **facts}, default=str) + "\n")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries a run depends on."""
+    return {"python": platform.python_version(), **library_versions(LIBRARIES)}
+
+
+def read_records(store: Store) -> list[dict[str, Any]]:
+    """Return a summary of every run in the store, oldest first."""
+    return [read_record(folder) for folder in sorted((store.root / "runs").iterdir()) if folder.is_dir()]
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """Return one run's summary: its first line, its tasks and its status (`crashed` where the process is gone)."""
+    events = []
+    path = folder / "record.jsonl"
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        try:
+            events.append(json.loads(line))
+        except ValueError:
+            continue
+    summary: dict[str, Any] = {"run": folder.name, "status": "unreadable", "tasks": []}
+    for event in events:
+        kind = event.pop("event")
+        if kind == "started":
+            summary.update(event, status="running" if Path(f"/proc/{event['pid']}").exists() else "crashed")
+        elif kind == "task":
+            summary["tasks"].append(event)
+        elif kind == "ended":
+            summary.update(event)
+    return summary

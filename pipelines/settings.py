@@ -1,0 +1,90 @@
+"""The configuration of a run as frozen dataclasses; each package owns the settings of its own nodes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernels.execution import Costs, Execution, Instrument
+from loaders.roll import RollSettings
+from loaders.sessions import SessionRule
+from training.dqn import DqnSettings
+from training.folds import FoldSettings
+from training.linear import LinearSettings
+from validation.sanitise import BarRules
+
+CLUSTERS = ("serial", "threads", "processes", "cuda")
+
+
+@dataclass(frozen=True)
+class InstrumentSettings:
+    """One root: what a contract is worth, what trading it costs, when it trades and how it rolls."""
+
+    root: str
+    contract: Instrument
+    costs: Costs
+    session: SessionRule
+    roll: RollSettings
+    bars: BarRules
+
+
+@dataclass(frozen=True)
+class LimitSettings:
+    """The bounds of layers 2, 3 and 4."""
+
+    log_return: float = 0.1
+    feature: float = 5.0
+    zscore: float = 20.0
+
+
+@dataclass(frozen=True)
+class SweepSettings:
+    """What a sweep tries and how its combinations are ranked."""
+
+    strategies: tuple[str, ...]
+    grid: Mapping[str, tuple[float, ...]]
+    rank_by: str = "sharpe"
+    executor: str = "cpu"
+    chunk_combinations: int = 512
+
+    def __post_init__(self) -> None:
+        """Refuse a sweep that could not run."""
+        if self.chunk_combinations < 1:
+            raise ValueError(f"sweep.chunk_combinations is {self.chunk_combinations}, must be at least 1: use e.g. 512")
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Which policies are trained on a fold and what they are compared with."""
+
+    seeds: tuple[int, ...]
+    dqn: DqnSettings
+    linear: LinearSettings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a run depends on; the resolved form is stored with the run.
+
+    `cluster` is where the graph runs: `serial`, `threads`, `processes` (local) or `cuda` (one process a GPU); `workers`
+    0 means one a core or a GPU. Neither changes any result.
+    """
+
+    data: str
+    store: str
+    instrument: InstrumentSettings
+    limits: LimitSettings
+    folds: FoldSettings
+    execution: Execution
+    capital: float
+    sweep: SweepSettings
+    training: TrainingSettings
+    cluster: str = "processes"
+    workers: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse capital that cannot carry a position and a cluster that does not exist."""
+        if not self.capital > 0:
+            raise ValueError(f"capital is {self.capital}, must be above 0: use e.g. capital=100000")
+        if self.cluster not in CLUSTERS:
+            raise ValueError(f"cluster is {self.cluster!r}, must be one of {', '.join(CLUSTERS)}")
+        if self.workers < 0:
+            raise ValueError(f"workers is {self.workers}, must be 0 (one a core or GPU) or more")

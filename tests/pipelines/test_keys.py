@@ -1,0 +1,103 @@
+"""Content keys change when anything that could change an artefact does, and only then."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.keys import code_digest, content_key, digest, normal_source
+
+FORMULA = "from shop.helper import half\n\ndef feature(x):\n    return half(x) + 1\n"
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    """A package of a user's with a node function, the function it calls and a module nobody calls."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "nodes.py").write_text(FORMULA)
+    (folder / "helper.py").write_text("def half(x):\n    return x / 2\n")
+    (folder / "other.py").write_text("def third(x):\n    return x / 3\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name.split(".")[0] == "shop"]:
+        monkeypatch.delitem(sys.modules, name)
+    importlib.invalidate_caches()
+    return folder
+
+
+def feature_of(shop: Path):
+    module = importlib.import_module("shop.nodes")
+    return module.feature
+
+
+def rewrite(path: Path, text: str) -> None:
+    before = path.stat().st_mtime_ns
+    path.write_text(text)
+    os.utime(path, ns=(before + 1_000_000, before + 1_000_000))
+
+
+def test_a_changed_formula_makes_a_new_key(shop):
+    before = code_digest(feature_of(shop))
+    rewrite(shop / "nodes.py", FORMULA.replace("+ 1", "+ 2"))
+    assert code_digest(feature_of(shop)) != before
+
+
+def test_a_changed_helper_in_another_module_makes_a_new_key(shop):
+    before = code_digest(feature_of(shop))
+    rewrite(shop / "helper.py", "def half(x):\n    return x * 0.5\n")
+    assert code_digest(feature_of(shop)) != before
+
+
+def test_comments_docstrings_layout_and_unused_modules_do_not_change_the_key(shop):
+    before = code_digest(feature_of(shop))
+    rewrite(shop / "helper.py", '"""Halves."""\n\n\ndef half(x):  # exact\n    """Half."""\n    return (x / 2)\n')
+    rewrite(shop / "other.py", "def third(x):\n    return x * 3\n")
+    assert code_digest(feature_of(shop)) == before
+
+
+def test_the_real_feature_formulas_are_in_the_key_of_the_feature_node():
+    from kernels.features import market
+    from pipelines.keys import FIRST_PARTY, _closure
+
+    modules = _closure(market.__name__, frozenset(FIRST_PARTY))
+    own = {path.stem for path in Path(market.__file__).parent.glob("*.py")} - {"__init__", "targets", "documentation"}
+    assert {f"kernels.features.{name}" for name in own} <= modules | {f"kernels.features.{market.__name__}"}
+
+
+def test_normal_source_keeps_what_runs():
+    assert normal_source("x = 1  # one\n") == "x = 1"
+    assert normal_source("def f():\n    'doc'\n") == "def f():\n    pass"
+    assert normal_source("s = 'not a docstring'\n") == "s = 'not a docstring'"
+
+
+def test_digest_ignores_the_order_of_keys_but_not_values():
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    assert digest({"a": 1}) != digest({"a": 2})
+    assert digest([1, 2]) != digest([2, 1])
+
+
+@pytest.mark.parametrize("part", ["code", "constants", "inputs", "libraries"])
+def test_every_part_reaches_the_key(part):
+    parts = {"code": "c", "constants": {"limit": 0.1}, "inputs": {"bars": "k"}, "libraries": {"numpy": "2.4.6"}}
+    before = content_key(**parts)
+    parts[part] = "d" if part == "code" else {"changed": "x"}
+    assert content_key(**parts) != before
+
+
+def test_keys_are_the_same_in_processes_with_other_hash_seeds():
+    script = (
+        "from pipelines.keys import code_digest, digest\n"
+        "from pipelines.planning import plan\n"
+        "print(code_digest(plan), digest({'b': [1.5, 'x'], 'a': None}))"
+    )
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("0", "1", "12345")
+    }
+    assert len(answers) == 1
