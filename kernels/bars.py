@@ -10,16 +10,17 @@ from kernels.portfolio import BarInputs
 
 
 class BarsError(ValueError):
-    """A table of bars lacks what a sweep or an environment needs; the message names the bar or column and the remedy."""
+    """A table of bars lacks what a sweep or an environment needs: names the bar or column and the remedy."""
 
 
 def bar_inputs(bars: pd.DataFrame) -> BarInputs:
     """The table's columns as arrays of shape [bars], with rolls moved to bars that can execute.
 
-    Reads ``open``, ``close`` and, where present, ``old_price``, ``contract`` and ``masked``. A bar executes unless it is masked
-    or its open or close is not finite. A roll on a bar that does not execute is carried to the next one that does, at the
-    ``old_price`` of the first roll since: that is the contract which was held. Raises ``BarsError`` where the contract changes
-    without an ``old_price``, or an ``old_price`` stands without a change. Nothing is read ahead.
+    Reads ``open``, ``close`` and, where present, ``old_price``, ``contract`` and ``masked``. A bar executes unless it
+    is masked or its open or close is not finite. A roll on a bar that does not execute is carried to the next one
+    that does, at the ``old_price`` of the first roll since: that is the contract which was held. Raises ``BarsError``
+    where the contract changes without an ``old_price``, or an ``old_price`` stands without a change. Nothing is read
+    ahead.
     """
     opened, close = _column(bars, "open"), _column(bars, "close")
     executable = np.isfinite(opened) & np.isfinite(close)
@@ -58,7 +59,7 @@ def _check_rolls(bars: pd.DataFrame, old_price: NDArray[np.float64]) -> None:
         if changed[bar]:
             problem = f"contract changes from {bars['contract'].iloc[bar - 1]} to {contract} without an old_price"
         else:
-            problem = f"old_price {old_price[bar]:g} stands on a bar of {contract} that is not the first of a new contract"
+            problem = f"old_price {old_price[bar]:g} stands on a bar of {contract} where the contract does not change"
         raise BarsError(f"bar {bar_label(bars, int(bar))}: {problem}; build the table with loaders.continuous")
 
 

@@ -13,7 +13,9 @@ def _require(value: float, field: str, lowest: float, *, strictly: bool = False)
 
 @dataclass(frozen=True)
 class Instrument:
-    """A futures contract: ``tick_size`` in points, ``multiplier`` in money a point, ``fee_per_contract`` in money a side."""
+    """A futures contract: ``tick_size`` in points, ``multiplier`` in money a point, ``fee_per_contract`` in money a
+    side.
+    """
 
     symbol: str
     tick_size: float

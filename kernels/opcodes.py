@@ -1,8 +1,9 @@
 """The opcode table: one row an operation of a program, with its meaning in every executor.
 
-Two value types exist, ``f64`` and ``bool``. All operations are exact in the sense of IEEE 754 (correctly rounded), so that
-every executor gives the same bits; a NaN's payload is not part of the contract and outputs are canonicalised. Nothing here
-reads another bar: the past enters through states and lagged rows, the future not at all. Adding an operation is adding a row.
+Two value types exist, ``f64`` and ``bool``. All operations are exact in the sense of IEEE 754 (correctly rounded), so
+that every executor gives the same bits; a NaN's payload is not part of the contract and outputs are canonicalised.
+Nothing here reads another bar: the past enters through states and lagged rows, the future not at all. Adding an
+operation is adding a row.
 """
 
 from collections.abc import Callable
@@ -19,8 +20,8 @@ BOOL = "bool"
 class Opcode:
     """One operation: its types, its rules and its texts.
 
-    ``numpy`` takes and returns floats or arrays (the definition); ``numba`` is a format string over the operands' names;
-    ``symbol`` is an infix or prefix sign for printing, empty where the operation prints as a call.
+    ``numpy`` takes and returns floats or arrays (the definition); ``numba`` is a format string over the operands'
+    names; ``symbol`` is an infix or prefix sign for printing, empty where the operation prints as a call.
     """
 
     name: str
@@ -59,7 +60,8 @@ _ROWS = (
     Opcode("add", _FF, F64, "a + b", _PROPAGATES, np.add, "{0} + {1}", "+"),
     Opcode("sub", _FF, F64, "a - b", _PROPAGATES, np.subtract, "{0} - {1}", "-"),
     Opcode("mul", _FF, F64, "a * b", _PROPAGATES + ", or for 0 * inf", np.multiply, "{0} * {1}", "*"),
-    Opcode("div", _FF, F64, "a / b; x / 0 is ±inf", _PROPAGATES + ", or for 0 / 0 and inf / inf", np.divide, "{0} / {1}", "/"),
+    Opcode("div", _FF, F64, "a / b; x / 0 is ±inf", _PROPAGATES + ", or for 0 / 0, inf / inf", np.divide,
+           "{0} / {1}", "/"),
     Opcode("neg", _F, F64, "-a, the sign of zero included", _PROPAGATES, np.negative, "-{0}", "-"),
     Opcode("abs", _F, F64, "absolute value", _PROPAGATES, np.absolute, "abs({0})"),
     Opcode("sqrt", _F, F64, "square root", _PROPAGATES + " or below zero", np.sqrt, "np.sqrt({0})"),

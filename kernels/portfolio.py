@@ -2,10 +2,11 @@
 
 Written once over floats, float64 arrays and traced values; the sweep traces it, environments call it on arrays.
 
-Order of events in a bar: (1) on a roll the whole old position is closed at ``old_price``, the last price of the contract left;
-(2) the desired position is opened, or on other bars the difference traded, at the open; (3) the position is marked to the
-close. Each contract traded pays its fee and slippage; on a roll both legs do, an unchanged position included. A bar that
-cannot execute does none of these: position, mark, profit and costs stay, and the desired position waits.
+Order of events in a bar: (1) on a roll the whole old position is closed at ``old_price``, the last price of the
+contract left; (2) the desired position is opened, or on other bars the difference traded, at the open; (3) the
+position is marked to the close. Each contract traded pays its fee and slippage; on a roll both legs do, an unchanged
+position included. A bar that cannot execute does none of these: position, mark, profit and costs stay, and the
+desired position waits.
 """
 
 from typing import NamedTuple
@@ -30,8 +31,9 @@ class PortfolioState(NamedTuple):
 class BarInputs(NamedTuple):
     """What the step reads of a bar; ``kernels.bars.bar_inputs`` makes the columns of a table into these.
 
-    ``rolled``: the first executable bar of a new contract; ``old_price``: the price of the contract left (NaN elsewhere).
-    ``rolled=False`` and ``executable=True`` as plain bools leave no trace of rolls and masks in a program.
+    ``rolled``: the first executable bar of a new contract; ``old_price``: the price of the contract left (NaN
+    elsewhere). ``rolled=False`` and ``executable=True`` as plain bools leave no trace of rolls and masks in a
+    program.
     """
 
     open: Number
@@ -74,7 +76,7 @@ def whole_contracts(target: Number, contracts: int) -> Number:
 
 
 def traded_contracts(position: Number, desired: Number, rolled: Truth) -> Number:
-    """Contracts that change hands when ``position`` becomes ``desired``: the difference, on a roll both legs in full."""
+    """Contracts that change hands from ``position`` to ``desired``: the difference, on a roll both legs in full."""
     return where(rolled, absolute(position) + absolute(desired), absolute(desired - position))
 
 
@@ -103,14 +105,17 @@ def trading_costs(contracts: Number, notional: Number, terms: Terms) -> Number:
 
 
 def exit_price(bar: BarInputs) -> Number:
-    """The price at which a position carried into the bar ends its overnight part: the open, on a roll the old contract's."""
+    """The price at which a position carried into the bar ends its overnight part: the open, on a roll the old
+    contract's.
+    """
     return where(bar.rolled, bar.old_price, bar.open)
 
 
 def portfolio_step(state: PortfolioState, bar: BarInputs, desired_contracts: Number, terms: Terms) -> PortfolioState:
     """The state after the bar; ``desired_contracts`` was decided at the close of the bar before.
 
-    Shapes: all operands broadcast. NaN rule: prices of a bar that cannot execute are ignored, elsewhere they must be finite.
+    Shapes: all operands broadcast. NaN rule: prices of a bar that cannot execute are ignored, elsewhere they must be
+    finite.
     """
     carried = state.position * (exit_price(bar) - state.mark)
     held = desired_contracts * (bar.close - bar.open)

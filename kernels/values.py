@@ -1,8 +1,9 @@
 """Values of a traced computation, and the functions that treat a float, an array and a traced value alike.
 
-A ``Value`` is an immutable node: an operation over other values, or a leaf (constant, column, parameter, state, indicator).
-Arithmetic and comparison build new nodes and compute nothing; ``kernels.trace`` turns the nodes into a program. Portfolio and
-metrics are written once over these functions and run on floats (tests), arrays (environments) and values (sweeps).
+A ``Value`` is an immutable node: an operation over other values, or a leaf (constant, column, parameter, state,
+indicator). Arithmetic and comparison build new nodes and compute nothing; ``kernels.trace`` turns the nodes into a
+program. Portfolio and metrics are written once over these functions and run on floats (tests), arrays (environments)
+and values (sweeps).
 
 A Python ``if`` on configuration is fine and wanted: it specialises the program. An ``if`` on a ``Value`` raises.
 """
@@ -24,7 +25,9 @@ class ExpressionError(TypeError):
 
 
 class Value:
-    """One node of a traced computation: ``op`` over ``operands``, with a leaf's content in ``detail``; ``type`` f64 or bool."""
+    """One node of a traced computation: ``op`` over ``operands``, with a leaf's content in ``detail``; ``type`` f64 or
+    bool.
+    """
 
     __slots__ = ("detail", "op", "operands", "type")
     __array_ufunc__ = None  # numpy then leaves `array * value` to the reflected operator, which refuses arrays by name
@@ -106,7 +109,7 @@ class Value:
         )
 
     def __float__(self) -> NoReturn:
-        self._refuse("converted to a number", "keep it inside the expression; use sqrt, floor, absolute, … of kernels.values")
+        self._refuse("converted to a number", "keep it inside the expression; sqrt, floor, … are in kernels.values")
 
     def __int__(self) -> NoReturn:
         self._refuse("converted to a whole number", "use floor(x) of kernels.values")
@@ -115,7 +118,7 @@ class Value:
         self._refuse("used as an index or a count", "windows take a whole number or param(...)")
 
     def __iter__(self) -> NoReturn:
-        self._refuse("iterated", "use minimum and maximum of kernels.values for min and max; bars are visited by the sweep")
+        self._refuse("iterated", "use minimum and maximum of kernels.values for min and max")
 
     def __len__(self) -> NoReturn:
         self._refuse("measured with len()", "its length is the number of bars, known to the sweep only")
@@ -126,8 +129,8 @@ class Value:
     def __getitem__(self, key: object) -> NoReturn:
         self._refuse("indexed", "write prev(x) for the value of the bar before; later bars do not exist")
 
-    def __hash__(self) -> NoReturn:  # type: ignore[override]
-        self._refuse("hashed (used as a dict key or set member)", "use a name as the key; `==` builds an expression here")
+    def __hash__(self) -> NoReturn:
+        self._refuse("hashed (used as a dict key or set member)", "use a name as the key")
 
     def _refuse(self, use: str, remedy: str) -> NoReturn:
         raise ExpressionError(f"the expression {self!r} cannot be {use}: {remedy}")
@@ -160,19 +163,21 @@ def constant(content: Any) -> Value:
     if isinstance(content, int | float | np.integer | np.floating):
         return Value("constant", (), F64, float(content))
     raise ExpressionError(
-        f"{type(content).__name__} {content!r:.60} cannot stand in an expression: use numbers, col(name) for a column of the "
-        "bars and param(name) for a swept parameter"
+        f"{type(content).__name__} {content!r:.60} cannot stand in an expression: use numbers, col(name) for a column of "
+        "the bars, param(name) for a swept parameter"
     )
 
 
 def apply(op: str, *operands: Any) -> Value:
-    """The node ``op(operands)``; numbers become constants, an operation over constants alone is folded by its definition."""
+    """The node ``op(operands)``; numbers become constants, an operation over constants alone is folded by its
+    definition.
+    """
     row = OPCODES[op]
     nodes = tuple(constant(operand) for operand in operands)
     for position, (node, wanted) in enumerate(zip(nodes, row.operands, strict=True), start=1):
         if node.type != wanted:
             remedy = "write where(condition, 1.0, 0.0)" if wanted == F64 else "compare it, for instance `x != 0`"
-            raise ExpressionError(f"operand {position} of {op} is {node!r}, a {node.type}, where a {wanted} belongs: {remedy}")
+            raise ExpressionError(f"operand {position} of {op} is {node!r}, a {node.type}; {wanted} belongs there: {remedy}")
     if all(node.op == "constant" for node in nodes):
         with np.errstate(all="ignore"):
             return constant(row.numpy(*(np.asarray(node.detail)[()] for node in nodes)))

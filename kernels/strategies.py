@@ -1,0 +1,43 @@
+"""The strategies that ship: each a few lines over forward-adjusted prices, whose past a roll never rewrites."""
+
+from collections.abc import Callable
+
+from kernels.expressions import col, hold, param, prev, where
+from kernels.indicators import ema, rolling_max, rolling_min, zscore
+from kernels.strategy import Strategy
+
+
+def ema_cross() -> Strategy:
+    """Long while the fast average of closes is above the slow one, else short. Parameters: fast < slow, spans in bars."""
+    fast, slow = ema(col("adj_close"), param("fast")), ema(col("adj_close"), param("slow"))
+    return Strategy("ema_cross", where(fast > slow, 1.0, -1.0), constraint=param("fast") < param("slow"))
+
+
+def zscore_reversion() -> Strategy:
+    """Short above +entry, long below -entry standard deviations from the mean, flat again past ±exit toward it.
+
+    Parameters: window (bars), entry > exit (both in standard deviations). Between exit and entry the target is held.
+    """
+    z = zscore(col("adj_close"), param("window"))
+    enter, leave = param("entry"), param("exit")
+    inside = (z < leave) & (z > -leave)
+    target = where(z > enter, -1.0, where(z < -enter, 1.0, where(inside, 0.0, hold())))
+    return Strategy("zscore_reversion", target, constraint=leave < enter)
+
+
+def donchian_breakout() -> Strategy:
+    """Long on a close above the highest high of the ``window`` bars before, short below the lowest low, else held."""
+    close, window = col("adj_close"), param("window")
+    upper = prev(rolling_max(col("adj_high"), window))
+    lower = prev(rolling_min(col("adj_low"), window))
+    return Strategy("donchian_breakout", where(close > upper, 1.0, where(close < lower, -1.0, hold())))
+
+
+def positions() -> Strategy:
+    """The column ``target`` as it is: scores any model's positions by the same program as a swept strategy."""
+    return Strategy("positions", col("target"))
+
+
+STRATEGIES: dict[str, Callable[[], Strategy]] = {
+    strategy.__name__: strategy for strategy in (ema_cross, zscore_reversion, donchian_breakout, positions)
+}

@@ -1,0 +1,88 @@
+"""Windowed sums, means, deviations and extremes of an array, by doubling.
+
+A window of w bars is put together from blocks of 1, 2, 4, … bars, so a value depends on the bars of its own window
+alone: no running sum drifts, nothing of a spike or a NaN stays once it has left the window, and appended bars change
+nothing earlier. The blocks are shared by all windows of a call. Costs log2(w) passes; error grows with log2(w), not
+with w.
+
+NaN rule of every function: NaN while the window is not full and wherever one of its bars is NaN.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.opcodes import OPCODES
+
+Array: TypeAlias = NDArray[np.float64]
+Parts: TypeAlias = tuple[Array, ...]
+Join: TypeAlias = Callable[[Parts, int, Parts, int], Parts]
+"""(recent block, its bars, older block, its bars) → the block of both."""
+
+
+def sums(x: Array, windows: Sequence[int]) -> list[Array]:
+    """Sum of the last w bars for each w: a list of arrays [bars]."""
+    return [parts[0] for parts in _doubling((x,), windows, lambda a, _, b, __: (a[0] + b[0],))]
+
+
+def maxima(x: Array, windows: Sequence[int]) -> list[Array]:
+    """Largest of the last w bars for each w: a list of arrays [bars]."""
+    largest = OPCODES["maximum"].numpy  # fixes the sign of zero, which np.maximum does not
+    return [parts[0] for parts in _doubling((x,), windows, lambda a, _, b, __: (largest(a[0], b[0]),))]
+
+
+def minima(x: Array, windows: Sequence[int]) -> list[Array]:
+    """Smallest of the last w bars for each w: a list of arrays [bars]."""
+    smallest = OPCODES["minimum"].numpy
+    return [parts[0] for parts in _doubling((x,), windows, lambda a, _, b, __: (smallest(a[0], b[0]),))]
+
+
+def moments(x: Array, windows: Sequence[int]) -> list[Parts]:
+    """(mean, sum of squared deviations from it) of the last w bars for each w.
+
+    Blocks are joined by Chan, Golub and LeVeque's pairwise update (1979), which keeps full precision under any constant
+    added to x; equal values give deviations of exactly 0.
+    """
+    return _doubling((x, np.where(np.isnan(x), np.nan, 0.0)), windows, _join_moments)
+
+
+def deviations(x: Array, windows: Sequence[int]) -> list[tuple[Array, Array]]:
+    """(mean, sample standard deviation, ddof = 1) of the last w bars for each w >= 2."""
+    return [(mean, np.sqrt(squares / (w - 1))) for (mean, squares), w in zip(moments(x, windows), windows, strict=True)]
+
+
+def _join_moments(recent: Parts, recent_bars: int, older: Parts, older_bars: int) -> Parts:
+    total = recent_bars + older_bars
+    step = older[0] - recent[0]
+    mean = recent[0] + step * (older_bars / total)
+    return mean, recent[1] + older[1] + step * step * (recent_bars * older_bars / total)
+
+
+def _shifted(parts: Parts, bars: int) -> Parts:
+    def shift(x: Array) -> Array:
+        moved = np.full_like(x, np.nan)
+        if bars < len(x):
+            moved[bars:] = x[: len(x) - bars]
+        return moved
+
+    return tuple(shift(part) for part in parts)
+
+
+def _doubling(blocks: Parts, windows: Sequence[int], join: Join) -> list[Any]:
+    results: list[Parts | None] = [None] * len(windows)
+    covered = [0] * len(windows)
+    size = 1
+    with np.errstate(all="ignore"):
+        while True:
+            for place, window in enumerate(windows):
+                if window & size:
+                    so_far = results[place]
+                    older = _shifted(blocks, covered[place]) if covered[place] else blocks
+                    results[place] = older if so_far is None else join(so_far, covered[place], older, size)
+                    covered[place] += size
+            if 2 * size > max(windows):
+                return results
+            blocks = join(blocks, size, _shifted(blocks, size), size)
+            size *= 2
