@@ -1,0 +1,95 @@
+"""Layer 4: z-scores with location and scale of the train rows, clamped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from validation.clamp import BLOCK, clamp_matrix
+from validation.findings import joined_findings
+
+SMALLEST_SPREAD = 1e-12  # below that share of its mean a feature's spread is rounding noise
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """Location and scale of each feature on the rows it was fitted on; part of a fold.
+
+    mean, scale: float64 [F]; scale is 1 where a feature did not move.
+    rows: how many finite rows each feature had, int64 [F].
+    start, stop: the half-open row range it was fitted on.
+    """
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    start: int
+    stop: int
+
+
+def fit_normaliser(features: NDArray[np.floating], rows: tuple[int, int]) -> Normaliser:
+    """Fit on the rows start to stop (half open) and on no other; NaN is skipped.
+
+    Args:
+        features: [bars, F], bounded by layer 3.
+        rows: the train rows of a fold.
+
+    Raises:
+        ValueError: the range lies outside the table, or a feature has no finite value in it.
+    """
+    start, stop = rows
+    if not 0 <= start < stop <= len(features):
+        raise ValueError(f"train rows {start} to {stop} do not lie in the {len(features)} rows; cut other folds")
+    width = features.shape[1]
+    mean, scale, counts = np.zeros(width), np.ones(width), np.zeros(width, np.int64)
+    for index, column in enumerate(np.ascontiguousarray(features[start:stop].T, np.float64)):
+        finite = column[np.isfinite(column)]
+        if not len(finite):
+            raise ValueError(
+                f"feature {index} has no finite value in train rows {start} to {stop}; "
+                "start the fold after the warm-up, or drop the feature"
+            )
+        mean[index], spread, counts[index] = finite.mean(), finite.std(), len(finite)
+        if spread > SMALLEST_SPREAD * max(1.0, abs(mean[index])):
+            scale[index] = spread
+    return Normaliser(mean, scale, counts, start, stop)
+
+
+def normalise(
+    features: NDArray[np.floating],
+    normaliser: Normaliser,
+    limit: float = 20.0,
+    names: Sequence[str] | None = None,
+    ts: NDArray[np.int64] | None = None,
+) -> tuple[NDArray[np.float32], pd.DataFrame]:
+    """z = (feature - mean) / scale, clamped to [-limit, limit] in float64, then stored as float32.
+
+    NaN stays NaN; an infinity becomes NaN with a finding. The gate compares in float32, so that rounding the bound
+    itself to float32 never breaks it.
+
+    Args:
+        features: [bars, F].
+        normaliser: fitted on the fold's train rows.
+        limit: bound of |z|.
+        names: F names for the findings; `feature 0` and so on without them.
+        ts: int64 [bars] nanoseconds UTC for the findings; the row number without it.
+
+    Returns:
+        z float32 [bars, F], findings (`zscore_clamp` altered, `non_finite` masked).
+    """
+    columns = names if names is not None else [f"feature {index}" for index in range(features.shape[1])]
+    times = ts if ts is not None else np.arange(len(features))
+    if len(normaliser.mean) != features.shape[1]:
+        raise ValueError(
+            f"normaliser of {len(normaliser.mean)} features for {features.shape[1]}; fit it on this feature set"
+        )
+    z = np.empty(features.shape, np.float32)
+    tables = []
+    for start in range(0, len(features), BLOCK):
+        rows = slice(start, start + BLOCK)
+        block = (np.asarray(features[rows], np.float64) - normaliser.mean) / normaliser.scale
+        tables.append(clamp_matrix(block, columns, times[rows], limit, layer=4, rule="zscore_clamp"))
+        z[rows] = block
+    return z, joined_findings(tables)

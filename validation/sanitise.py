@@ -1,0 +1,228 @@
+"""Layer 1: bars in, legal bars out, every other record in quarantine with its reason."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from validation.bar_rules import NON_FINITE, PRICE_SCALE, PRICES, BarRules, Prices, price_floats, row_verdicts
+from validation.close_ratio import CloseCarry, Verdict, judge_closes
+from validation.duplicates import EQUAL_COPY, KEPT, judge_duplicates
+from validation.findings import findings_table, joined_findings
+
+LARGEST_FLOAT_PRICE = 9.2e9  # the next power of ten does not fit fixed point
+REJECTING_RULES = (
+    "non_finite", "undefined_price", "nonpositive_price", "high_below_low", "open_outside_range", "close_outside_range",
+    "off_tick", "duplicate_row", "duplicate_key", "close_ratio",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sanitised:
+    """What layer 1 makes of a table.
+
+    accepted: the input's columns, prices as float64 (integer / 1e9), sorted by ts_event, expiry, publisher.
+    findings: one row a rejected or noted record (see validation.findings).
+    quarantine: the rejected records as they came (fixed-point prices) with columns `rule` and `layer`.
+    report: {"records", "accepted", "quarantined", "rejected": {rule: n}, "noted": {rule: n}}.
+    """
+
+    accepted: pd.DataFrame
+    findings: pd.DataFrame
+    quarantine: pd.DataFrame
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Records:
+    """The columns that the rules read, in the order of the table; `contract` is the sort key of a contract."""
+
+    ts: NDArray[np.int64]
+    contract: NDArray[np.int64]
+    publisher: NDArray[np.int64]
+    prices: Prices
+    volume: NDArray[np.int64]
+    source_row: NDArray[np.int64]
+    backwards: NDArray[np.bool_]
+    labels: pd.Series
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """Verdict of each record: `rule` is "" for an accepted one, `new_level` marks an accepted change of level."""
+
+    rule: NDArray[np.str_]
+    column: NDArray[np.str_]
+    value: NDArray[np.float64]
+    limit: NDArray[np.float64]
+    new_level: NDArray[np.bool_]
+
+
+def sanitise_rolled(rolled: pd.DataFrame, rules: BarRules) -> Sanitised:
+    """Judge rolled bars by every rule of layer 1, each contract (`expiry`) by itself and causally.
+
+    Every record ends in `accepted` or in `quarantine`. A record whose time lies before an earlier record of its file
+    stays, at its place in time, and is noted. The result does not depend on the order of the rows.
+
+    Args:
+        rolled: rolled bars, prices int64 fixed point.
+        rules: the instrument's rules.
+    """
+    records = _records(rolled)
+    judgement = _judgement(records, rules)
+    rejected = judgement.rule != ""
+    order = np.lexsort([records.source_row, records.publisher, records.contract, records.ts])
+    accepted = rolled.take(order[~rejected[order]]).reset_index(drop=True)
+    for column in PRICES:
+        if accepted[column].dtype == np.int64:
+            accepted[column] = price_floats(accepted[column].to_numpy())
+    kept_out = order[rejected[order]]
+    quarantine = rolled.take(kept_out).reset_index(drop=True)
+    quarantine["rule"] = pd.Series(judgement.rule[kept_out], dtype="str")
+    quarantine["layer"] = np.int8(1)
+    findings = _findings(records, judgement, order)
+    return Sanitised(accepted, findings, quarantine, _report(len(rolled), quarantine, findings))
+
+
+def sanitise_bars(bars: pd.DataFrame, rules: BarRules | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Layer 1 for one table of bars: (the good rows, the findings).
+
+    Args:
+        bars: `ts_event` (UTC), `open high low close` (int64 fixed point, or floats, of which accepted ones stay as they
+            are), `volume`; `contract`, `expiry`, `publisher_id`, `source_row`, `backwards` where there are any.
+        rules: without them a bar may have any tick, and prices at or below zero are rejected.
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    missing = [name for name in ("ts_event", *PRICES, "volume") if name not in bars.columns]
+    if missing:
+        raise ValueError(f"bars have no column {', '.join(missing)}; give ts_event, open, high, low, close and volume")
+    result = sanitise_rolled(bars, BarRules() if rules is None else rules)
+    return result.accepted, result.findings
+
+
+def _records(table: pd.DataFrame) -> _Records:
+    rows = len(table)
+    ts = pd.DatetimeIndex(table["ts_event"]).as_unit("ns").asi8
+    labels = table["contract"] if "contract" in table else pd.Series([""], dtype="str").repeat(rows)
+    if "expiry" in table:
+        contract = table["expiry"].to_numpy().astype(np.int64)
+    else:
+        contract = np.unique(labels.to_numpy().astype(str), return_inverse=True)[1].astype(np.int64)
+    backwards = table["backwards"].to_numpy() if "backwards" in table else ts < np.maximum.accumulate(ts)
+    return _Records(
+        ts=ts,
+        contract=contract,
+        publisher=_integers(table, "publisher_id", np.zeros(rows, np.int64)),
+        prices={name: _fixed_point(table[name].to_numpy()) for name in PRICES},
+        volume=_integers(table, "volume", np.zeros(rows, np.int64)),
+        source_row=_integers(table, "source_row", np.arange(rows)),
+        backwards=backwards,
+        labels=labels.reset_index(drop=True),
+    )
+
+
+def _integers(table: pd.DataFrame, name: str, default: NDArray[np.int64]) -> NDArray[np.int64]:
+    integers: NDArray[np.int64] = table[name].to_numpy(np.int64) if name in table else default
+    return integers
+
+
+def _fixed_point(prices: NDArray[Any]) -> NDArray[np.int64]:
+    if prices.dtype == np.int64:
+        return prices
+    floats = prices.astype(np.float64)
+    legal = np.abs(floats) < LARGEST_FLOAT_PRICE  # False for NaN
+    fixed: NDArray[np.int64] = np.rint(np.where(legal, floats, 0.0) * PRICE_SCALE).astype(np.int64)
+    fixed[~legal] = NON_FINITE
+    return fixed
+
+
+def _judgement(records: _Records, rules: BarRules) -> _Judgement:
+    rows = row_verdicts(records.prices, rules)
+    judgement = _Judgement(rows.rule, rows.column, rows.value, rows.limit, np.zeros(len(records.ts), bool))
+    standing = np.flatnonzero(judgement.rule == "")
+    keys = (records.publisher, records.ts, records.contract)
+    standing = standing[np.lexsort([key[standing] for key in keys])]
+    standing = _without_duplicates(records, judgement, standing, keys)
+    _judge_levels(records, judgement, standing, rules)
+    return judgement
+
+
+def _without_duplicates(
+    records: _Records, judgement: _Judgement, standing: NDArray[np.int64], keys: tuple[NDArray[np.int64], ...]
+) -> NDArray[np.int64]:
+    same = np.zeros(len(standing), bool)
+    if len(standing):
+        same[1:] = np.logical_and.reduce([np.diff(key[standing]) == 0 for key in keys])
+    prices = records.prices
+    preference = [records.volume, prices["close"], prices["high"], prices["low"], prices["open"]]
+    verdict, kept = judge_duplicates(same, [values[standing] for values in preference], records.source_row[standing])
+    out = np.flatnonzero(verdict != KEPT)
+    rules = np.where(verdict[out] == EQUAL_COPY, "duplicate_row", "duplicate_key")
+    close = price_floats(prices["close"][standing])
+    _reject(judgement, standing[out], rules, close[out], close[kept[out]])
+    single: NDArray[np.int64] = standing[verdict == KEPT]
+    return single
+
+
+def _judge_levels(records: _Records, judgement: _Judgement, standing: NDArray[np.int64], rules: BarRules) -> None:
+    contract, close = records.contract[standing], price_floats(records.prices["close"][standing])
+    starts = np.flatnonzero(np.diff(contract, prepend=contract[:1] - 1))
+    for start, stop in zip(starts, [*starts[1:], len(standing)], strict=True):
+        verdict, limit, _ = judge_closes(close[start:stop], rules, CloseCarry())
+        at = standing[start:stop]
+        rejected = np.flatnonzero(verdict == Verdict.REJECTED)
+        _reject(judgement, at[rejected], "close_ratio", close[start:stop][rejected], limit[rejected])
+        level = np.flatnonzero(verdict == Verdict.NEW_LEVEL)
+        judgement.new_level[at[level]] = True
+        judgement.value[at[level]], judgement.limit[at[level]] = close[start:stop][level], limit[level]
+
+
+def _reject(
+    judgement: _Judgement,
+    at: NDArray[np.int64],
+    rule: str | NDArray[np.str_],
+    value: NDArray[np.float64],
+    limit: NDArray[np.float64],
+) -> None:
+    judgement.rule[at], judgement.column[at] = rule, "close"
+    judgement.value[at], judgement.limit[at] = value, limit
+
+
+def _findings(records: _Records, judgement: _Judgement, order: NDArray[np.int64]) -> pd.DataFrame:
+    def found(mask: NDArray[np.bool_], rule: Any, column: Any, action: str, with_values: bool) -> pd.DataFrame:
+        at = order[mask[order]]
+        nothing = np.full(len(at), np.nan)
+        return findings_table(
+            ts_event=records.ts[at],
+            contract=records.labels.take(at),
+            layer=1,
+            rule=rule if isinstance(rule, str) else rule[at],
+            column=column if isinstance(column, str) else column[at],
+            value=judgement.value[at] if with_values else nothing,
+            limit=judgement.limit[at] if with_values else nothing,
+            action=action,
+            source_row=records.source_row[at],
+        )
+
+    tables = [
+        found(judgement.rule != "", judgement.rule, judgement.column, "rejected", True),
+        found(judgement.new_level, "level_accepted", "close", "noted", True),
+        found(records.backwards, "backwards_time", "ts_event", "noted", False),
+    ]
+    return joined_findings(tables).sort_values(["ts_event", "source_row"], kind="stable", ignore_index=True)
+
+
+def _report(records: int, quarantine: pd.DataFrame, findings: pd.DataFrame) -> dict[str, Any]:
+    rejected = quarantine["rule"].value_counts()
+    noted = findings.loc[findings["action"] == "noted", "rule"].value_counts()
+    return {
+        "records": records,
+        "accepted": records - len(quarantine),
+        "quarantined": len(quarantine),
+        "rejected": {rule: int(rejected[rule]) for rule in REJECTING_RULES if rule in rejected},
+        "noted": {rule: int(noted[rule]) for rule in sorted(noted.index)},
+    }
