@@ -1,0 +1,99 @@
+"""Which files of a data directory are read, in which order, and what each says of itself."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loaders.errors import DataError
+from loaders.metadata import read_metadata
+from loaders.types import BAR_RTYPES, DEFINITION, READABLE_SCHEMAS
+
+BARS, DEFINITIONS, IGNORED = "bars", "definitions", "ignored"
+_DBN_NAME = re.compile(r".+\.(dbn|dbn\.zst)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a data set, described by its metadata alone; ``start`` and ``end`` int64 ns UTC, end exclusive.
+
+    ``kind`` is 'bars', 'definitions' or 'ignored'; ``reason`` says why a file is ignored and is empty for the others.
+    """
+
+    path: Path
+    kind: str
+    bytes: int
+    schema: str | None = None
+    dataset: str | None = None
+    stype_in: str | None = None
+    start: int = 0
+    end: int | None = None
+    symbols: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def describe(path: Path) -> DataFile:
+    """Describe the DBN file at ``path`` without decoding a record.
+
+    Raises DataError for a missing file, DamagedFileError for one that is no DBN or whose metadata cannot be read.
+    """
+    path = Path(path)
+    metadata = read_metadata(path)
+    readable = metadata.schema in READABLE_SCHEMAS
+    kind = DEFINITIONS if metadata.schema == DEFINITION else BARS if readable else IGNORED
+    return DataFile(
+        path=path,
+        kind=kind,
+        bytes=path.stat().st_size,
+        schema=metadata.schema,
+        dataset=metadata.dataset,
+        stype_in=metadata.stype_in,
+        start=metadata.start,
+        end=metadata.end,
+        symbols=metadata.symbols,
+        reason="" if readable else f"schema {metadata.schema or 'mixed'} is not read",
+    )
+
+
+def list_data_files(directory: Path) -> list[DataFile]:
+    """Files of ``directory`` (not of its subdirectories), or the one file it names; bars first, by start, then name.
+
+    Names are compared with their numbers as numbers: part.2 comes before part.10. Files that are not named .dbn or
+    .dbn.zst, and DBN files of other schemas, are listed last with kind 'ignored' and the reason.
+
+    Raises DataError for a missing directory, one without bar files, and bars of several intervals in it;
+    DamagedFileError for a file named .dbn or .dbn.zst that is none.
+    """
+    directory = Path(directory)
+    if not directory.exists():
+        raise DataError(f"{directory}: no such directory; check the path, or write sample data there with "
+                        f"`pipeline sample {directory}`")
+    if directory.is_file():
+        files = [describe(directory)]
+    else:
+        files = [_describe_entry(path) for path in directory.iterdir() if path.is_file()]
+    files.sort(key=lambda file: ((BARS, DEFINITIONS, IGNORED).index(file.kind), file.start, _natural(file.path.name)))
+    _require_bars(directory, files)
+    return files
+
+
+def _describe_entry(path: Path) -> DataFile:
+    if _DBN_NAME.fullmatch(path.name):
+        return describe(path)
+    return DataFile(path, IGNORED, path.stat().st_size, reason="not named .dbn or .dbn.zst")
+
+
+def _require_bars(directory: Path, files: Sequence[DataFile]) -> None:
+    schemas = sorted({file.schema for file in files if file.kind == BARS and file.schema})
+    if not schemas:
+        ignored = sum(file.kind == IGNORED for file in files)
+        raise DataError(f"{directory}: holds no DBN file with bars ({len(files)} files, {ignored} of other kinds); "
+                        f"put .dbn or .dbn.zst files of schema {', '.join(BAR_RTYPES)} there")
+    if len(schemas) > 1:
+        raise DataError(f"{directory}: holds bars of several intervals ({', '.join(schemas)}); "
+                        "keep one interval in a directory")
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """Sort key in which runs of digits count as numbers."""
+    return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|\D+", name)]
