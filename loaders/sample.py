@@ -57,7 +57,7 @@ def write_sample(directory: Path | str, seed: int = 7, edge: str = "real", sessi
     earlier = _earlier_sample(directory)
     if earlier is not None and earlier["parameters"] == parameters and _intact(directory, earlier):
         return _report(directory, earlier)
-    target = directory.absolute()
+    target = directory.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.parent / f".{target.name}.writing-{os.getpid()}"
     shutil.rmtree(draft, ignore_errors=True)

@@ -1,19 +1,20 @@
 """What is true of the sample data set: rolls by the previous session's volume, counts, faults, the oracle."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loaders.sample_calendar import MinuteGrid, trade_date_number
+from loaders.sample_calendar import HOLIDAYS, MinuteGrid, Session, trade_date_number
 from loaders.sample_faults import Planted
-from loaders.sample_files import MonthFile
+from loaders.sample_files import DAY_NS, MonthFile
 from loaders.sample_instruments import CONTRACTS, KINDS, Instrument
 from loaders.sample_prices import Edition, PricePath, expected_return, oracle_position
 from loaders.sample_tape import PRICES, Tape
 
-MASKED_RULE = "return_clamp"
+LAYER_2_RULE = "return_clamp"
 
 
 def session_volumes(tape: Tape, grid: MinuteGrid) -> NDArray[np.int64]:
@@ -50,7 +51,7 @@ def _fault_entry(
         "planted": {name: int(record[name]) for name in (*PRICES, "volume")},
         "original": one.original,
     }
-    if one.expected.rule == MASKED_RULE:
+    if one.expected.rule == LAYER_2_RULE:
         # The move back to the true price is as large: the contract's next bar is found by the same rule.
         later = np.flatnonzero((tape.instrument == tape.instrument[one.row]) & (tape.minute > tape.minute[one.row]))
         entry["returns_at"] = int(tape.records["ts_event"][later[0]])
@@ -71,6 +72,15 @@ def _rolls(followed: NDArray[np.int64], grid: MinuteGrid) -> list[dict[str, Any]
             "to": f"ES{CONTRACTS[followed[index]].code}",
         }
         for index in np.flatnonzero(np.diff(followed)) + 1
+    ]
+
+
+def _clock_changes(sessions: tuple[Session, ...]) -> list[int]:
+    """Trade dates whose session is the first that opens at another hour of UTC than the one before."""
+    return [
+        trade_date_number(after.trade_date)
+        for before, after in pairwise(sessions)
+        if (after.opens - before.opens) % DAY_NS != 0
     ]
 
 
@@ -105,6 +115,8 @@ def truth_of(
             for day, contract, volume in zip(dates, followed, volumes, strict=True)
         ],
         "half_days": [day for day, one in zip(dates, grid.sessions, strict=True) if one.half_day],
+        "holidays": [day for day in map(trade_date_number, sorted(HOLIDAYS)) if dates[0] < day < dates[-1]],
+        "clock_changes": _clock_changes(grid.sessions),
         "faults": [_fault_entry(one, tape, files, instruments) for one in planted],
     }
 
