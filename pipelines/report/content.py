@@ -1,0 +1,116 @@
+"""Node: everything the report says that does not depend on the run that asks for it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pipelines.report.curves import profit_curve, time_in_position
+from pipelines.report.document import ReportContent
+from pipelines.report.errors import ReportError
+from pipelines.report.figures import draw_figures
+from pipelines.report.funnel import checked_funnel
+from pipelines.report.metrics_table import undefined_reason
+from pipelines.report.sections import (
+    findings_section,
+    finite,
+    folds_section,
+    plain,
+    ranking_section,
+    records,
+    training_section,
+)
+from pipelines.report.types import Evaluation, Ranking
+from pipelines.report.uncertainty import model_intervals, profit_test, session_returns, trial_sharpe_deviation
+
+SESSIONS_PER_YEAR = 252.0
+
+
+def report_content(
+    funnel: dict[str, Any],
+    findings: pd.DataFrame,
+    quarantined: int,
+    folds: list[dict[str, Any]],
+    fold: int,
+    rolls: pd.DataFrame,
+    rankings: dict[str, Ranking],
+    evaluations: list[Evaluation],
+    training: list[dict[str, Any]],
+    information: pd.DataFrame,
+    hindsight: float,
+    capital: float,
+    currency: str,
+    instrument: dict[str, Any],
+    edge: str | None = None,
+    seed: int = 0,
+) -> ReportContent:
+    """Compute and draw the report of one fold.
+
+    `funnel`: see `checked_funnel`. `findings`, `quarantined`: the findings table and the number of quarantined rows.
+    `folds`: every fold as `training.folds.fold_report` describes it; `fold` is the index of the one reported.
+    `rolls`: session (int32), left, entered (contracts), volume_left, volume_entered. `evaluations`: models in the order
+    to show them; the first benchmark is rolled buy-and-hold. `training`: {"seed", "history": [{"step", "loss",
+    "validation_profit"}]}. `information`: horizon (bars), ic, low, high. `hindsight`: money the best possible positions
+    would have made on the test rows, after costs. `edge`: a label the data carries, or None. `seed` is that of the
+    bootstraps. Raises ReportError when the funnel does not add up or an input contradicts another.
+    """
+    _check(folds, fold, evaluations, capital)
+    reference = next((entry for entry in evaluations if entry.kind == "benchmark"), None)
+    document: dict[str, Any] = {
+        "format": "walkfold report 1",
+        "instrument": {name: plain(value) for name, value in instrument.items()},
+        "currency": currency,
+        "capital": float(capital),
+        "edge": edge,
+        "sessions_per_year": SESSIONS_PER_YEAR,
+        "funnel": checked_funnel(funnel),
+        "findings": findings_section(findings, quarantined),
+        "rolls": records(rolls),
+        "folds": folds_section(folds, fold),
+        "models": [_model(entry, reference, hindsight, capital, seed) for entry in evaluations],
+        "reference": None if reference is None else reference.model,
+        "hindsight": finite(hindsight),
+        "rankings": [ranking_section(strategy, ranking) for strategy, ranking in rankings.items()],
+        "trial_sharpe_deviation": trial_sharpe_deviation(rankings, SESSIONS_PER_YEAR),
+        "training": training_section(training),
+        "information": records(information),
+    }
+    return ReportContent(document, draw_figures(document))
+
+
+def _check(folds: Sequence[Mapping[str, Any]], fold: int, evaluations: Sequence[Evaluation], capital: float) -> None:
+    numbers = [int(entry["index"]) for entry in folds]
+    if fold not in numbers:
+        raise ReportError(f"report of fold {fold}: the folds given are {numbers}")
+    names = [entry.model for entry in evaluations]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ReportError(f"report of fold {fold}: models {repeated} occur twice; give each evaluation its own name")
+    if not (math.isfinite(capital) and capital > 0.0):
+        raise ReportError(f"report of fold {fold}: capital = {capital} must be a positive amount of money")
+
+
+def _model(
+    entry: Evaluation, reference: Evaluation | None, hindsight: float, capital: float, seed: int
+) -> dict[str, Any]:
+    metrics = {name: float(value) for name, value in entry.metrics.items()}
+    returns = session_returns(entry.sessions)
+    other = reference if reference is not None and reference.model != entry.model else None
+    net = float(entry.sessions["profit"].sum())
+    return {
+        "model": entry.model,
+        "kind": entry.kind,
+        "parameters": {name: plain(value) for name, value in entry.parameters.items()},
+        "metrics": {name: finite(value) for name, value in metrics.items()},
+        "undefined": {
+            name: undefined_reason(name, metrics) for name, value in metrics.items() if not math.isfinite(value)
+        },
+        "share_of_hindsight": net / hindsight if hindsight > 0.0 else None,
+        "time_in_position": time_in_position(entry.curve),
+        "intervals": model_intervals(entry, other, SESSIONS_PER_YEAR, seed),
+        "test": profit_test(entry, seed),
+        "sessions": {name: entry.sessions[name].tolist() for name in ("session", "profit", "gross", "equity")},
+        "session_returns": None if returns is None else returns.tolist(),
+        "curve": profit_curve(entry.curve, capital),
+    }

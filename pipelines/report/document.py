@@ -1,0 +1,16 @@
+"""The artefact between computing the report and writing it: JSON values and SVG text, readable without pandas."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    """What the data, folds, sweeps and models say; nothing of it depends on the run that asks.
+
+    `document` is strict JSON (no NaN: an undefined number is null with its reason beside it). `figures` maps a
+    figure's name to its SVG text in two shapes: {"wide": ..., "narrow": ...}.
+    """
+
+    document: dict[str, Any]
+    figures: dict[str, dict[str, str]]

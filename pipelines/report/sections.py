@@ -1,0 +1,145 @@
+"""The tables of the report as JSON values: data, folds, rolls, rankings, training, information."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pipelines.report.errors import ReportError
+from pipelines.report.types import Ranking
+
+FIRST_FINDINGS = 20
+BEST_ROWS = 5
+
+
+def finite(value: float) -> float | None:
+    """`value` for JSON: None when it is NaN or infinite, for strict JSON has no word for either."""
+    return float(value) if math.isfinite(value) else None
+
+
+def plain(value: Any) -> Any:
+    """A table's cell as a JSON value: numpy scalars become Python's, NaN and infinities None."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return finite(value) if isinstance(value, float) else value
+
+
+def minute(nanoseconds: int) -> str:
+    """An int64 UTC time as 2024-03-15T09:31Z."""
+    return str(np.datetime64(nanoseconds, "ns").astype("datetime64[m]")) + "Z"
+
+
+def finding_line(row: Any) -> str:
+    """One finding as a line of text: when, which contract, what, the limit, the rule, its layer and what was done."""
+    place = f"{minute(row.ts_event.value)} {row.contract}:"
+    limit = "" if math.isnan(row.limit) else f", limit {row.limit:.10g}"
+    value = "no value" if math.isnan(row.value) else f"{row.value:.10g}"
+    return f"{place} {row.column} {value}{limit} ({row.rule}, layer {row.layer}, {row.action})"
+
+
+def findings_section(findings: pd.DataFrame, quarantined: int) -> dict[str, Any]:
+    """Findings counted by layer, rule and action, the first ones as text, and the number of rows in quarantine."""
+    counts = findings.groupby(["layer", "rule", "action"], sort=True).size()
+    return {
+        "total": len(findings),
+        "quarantined": int(quarantined),
+        "counts": [
+            {"layer": int(layer), "rule": str(rule), "action": str(action), "findings": int(count)}
+            for (layer, rule, action), count in counts.items()
+        ],
+        "first": [finding_line(row) for row in findings.head(FIRST_FINDINGS).itertuples(index=False)],
+    }
+
+
+def folds_section(folds: Sequence[Mapping[str, Any]], fold: int) -> dict[str, Any]:
+    """Every fold as described by `training.folds.fold_report`, times in int64 nanoseconds added; `this` is reported."""
+    ranges = []
+    for entry in folds:
+        parts = {
+            part: {
+                **entry[part],
+                "first_ns": _nanoseconds(entry[part]["first"]),
+                "last_ns": _nanoseconds(entry[part]["last"]),
+            }
+            for part in ("train", "validation", "test")
+        }
+        ranges.append({**entry, **parts})
+    return {"this": int(fold), "folds": ranges}
+
+
+def _nanoseconds(text: str) -> int:
+    return int(np.datetime64(text.removesuffix("Z"), "ns").astype(np.int64))
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """A table's rows as JSON objects, columns in order."""
+    names = [str(name) for name in table.columns]
+    return [dict(zip(names, map(plain, row), strict=True)) for row in table.itertuples(index=False, name=None)]
+
+
+def ranking_section(strategy: str, ranking: Ranking) -> dict[str, Any]:
+    """One strategy's sweep: counts, the best rows and the heat map (best value over all other parameters).
+
+    Raises ReportError naming the columns its table lacks.
+    """
+    missing = [name for name in (*ranking.parameters, ranking.metric) if name not in ranking.table.columns]
+    if missing:
+        raise ReportError(f"ranking of {strategy}: columns {missing} are not among {list(ranking.table.columns)}")
+    values = ranking.table[ranking.metric].astype("float64")
+    values = values.where(np.isfinite(values))
+    defined = values.dropna()
+    order = defined.sort_values(ascending=False, kind="stable").index[:BEST_ROWS]
+    return {
+        "strategy": strategy,
+        "metric": ranking.metric,
+        "parameters": list(ranking.parameters),
+        "combinations": len(values),
+        "undefined": int(values.isna().sum()),
+        "positive": int((defined > 0).sum()),
+        "median": finite(float(defined.median())) if len(defined) else None,
+        "best_rows": records(ranking.table.loc[order]),
+        "heat_map": heat_map(ranking, values),
+    }
+
+
+def heat_map(ranking: Ranking, values: pd.Series) -> dict[str, Any] | None:
+    """Best value of the metric on the grid of the first two parameters (one: a single row); None without parameters.
+
+    `values` [y][x] is None where every combination of the cell is undefined; `best` is [x index, y index].
+    """
+    if not ranking.parameters:
+        return None
+    names = ranking.parameters[:2]
+    keys = [ranking.table[name] for name in names]
+    axes = [sorted(key.unique().tolist()) for key in keys]
+    cells = np.full([len(axis) for axis in axes], np.nan)
+    places = [
+        key.map({value: place for place, value in enumerate(axis)}).to_numpy()
+        for key, axis in zip(keys, axes, strict=True)
+    ]
+    np.fmax.at(cells, tuple(places), values.to_numpy(dtype=np.float64))
+    if len(names) == 1:
+        cells, axes = cells[:, None], [*axes, [""]]
+    best = None
+    if np.isfinite(cells).any():
+        best = [int(place) for place in np.unravel_index(np.nanargmax(cells), cells.shape)]
+    return {
+        "x": {"name": names[0], "values": axes[0]},
+        "y": {"name": names[1] if len(names) > 1 else "", "values": axes[1]},
+        "values": [[plain(cell) for cell in row] for row in cells.T],
+        "best": best,
+    }
+
+
+def training_section(training: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each seed's learning curve: lists of steps, losses and validation profits (None where undefined)."""
+    return [
+        {
+            "seed": int(entry["seed"]),
+            "step": [int(point["step"]) for point in entry["history"]],
+            "loss": [finite(point["loss"]) for point in entry["history"]],
+            "validation_profit": [finite(point["validation_profit"]) for point in entry["history"]],
+        }
+        for entry in training
+    ]

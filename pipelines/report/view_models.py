@@ -1,0 +1,246 @@
+"""Text of the models' part of the page: results, intervals, sweeps, learning, overfitting."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.report.formats import UNDEFINED, number, parameter
+from pipelines.report.metrics_table import metric_row
+from pipelines.report.view_tables import Table
+
+MAIN_METRICS = ("net_profit", "gross_profit", "fees", "sharpe", "max_drawdown", "trades", "win_rate", "exposure")
+INTERVALS = {
+    "net_a_session": ("Net profit a session", "signed_money"),
+    "gross_a_session": ("Gross profit a session", "signed_money"),
+    "above_reference_a_session": ("Net profit a session above {reference}", "signed_money"),
+    "sharpe": ("Sharpe (annual)", "ratio"),
+}
+
+
+def model_values(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables and notes of everything that was trained, swept or evaluated."""
+    return {
+        "results": results(report),
+        "all_metrics": all_metrics(report),
+        "undefined": undefined_notes(report["models"]),
+        "intervals": interval_table(report),
+        "interval_notes": interval_notes(report["models"]),
+        "parameters": parameter_table(report["models"]),
+        "hindsight": hindsight_sentence(report),
+        "sweeps": [sweep(report, place) for place in range(len(report["rankings"]))],
+        "chosen": chosen(report),
+        "has_training": bool(report["training"]),
+        "information": information_table(report["information"]),
+        "information_undefined": any(row["ic"] is None or row["low"] is None for row in report["information"]),
+        "overfitting": overfitting_table(report["overfitting"]),
+        "overfitting_facts": overfitting_facts(report),
+    }
+
+
+def _metric(entry: Mapping[str, Any], name: str, currency: str) -> str:
+    return number(entry["metrics"][name], metric_row(name).unit, currency) if name in entry["metrics"] else "—"
+
+
+def results(report: Mapping[str, Any]) -> Table:
+    """A row a model: the metrics read first, and its share of the hindsight optimum."""
+    present = [name for name in MAIN_METRICS if any(name in entry["metrics"] for entry in report["models"])]
+    rows = [
+        [
+            entry["model"],
+            *(_metric(entry, name, report["currency"]) for name in present),
+            number(entry["share_of_hindsight"], "signed_fraction"),
+        ]
+        for entry in report["models"]
+    ]
+    return Table(("Model", *(metric_row(name).title for name in present), "Share of hindsight"), rows)
+
+
+def all_metrics(report: Mapping[str, Any]) -> Table:
+    """A row a metric, a column a model: everything that was measured, and how long each was long, flat and short."""
+    models = report["models"]
+    names = list(dict.fromkeys(name for entry in models for name in entry["metrics"]))
+    rows = [[metric_row(name).title, *(_metric(entry, name, report["currency"]) for entry in models)] for name in names]
+    rows += [
+        [f"Time {side}", *(number(entry["time_in_position"][side], "fraction") for entry in models)]
+        for side in ("long", "flat", "short")
+    ]
+    return Table(("Metric", *(entry["model"] for entry in models)), rows)
+
+
+def undefined_notes(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line a reason why a metric has no value, with the metrics and models it holds for."""
+    held: dict[tuple[str, str], list[str]] = {}
+    for entry in models:
+        for name, reason in entry["undefined"].items():
+            held.setdefault((entry["model"], reason), []).append(metric_row(name).title)
+    return [f"{model}: {', '.join(names)} {UNDEFINED} ({reason})" for (model, reason), names in held.items()]
+
+
+def _bounds(interval: Mapping[str, Any] | None, unit: str, currency: str) -> str:
+    if interval is None:
+        return "—"
+    estimate = number(interval["estimate"], unit, currency)
+    if estimate == UNDEFINED:
+        return UNDEFINED
+    if interval["low"] is None or interval["high"] is None:
+        return f"{estimate} ({UNDEFINED})"
+    return f"{estimate} ({number(interval['low'], unit, currency)} to {number(interval['high'], unit, currency)})"
+
+
+def interval_table(report: Mapping[str, Any]) -> Table:
+    """A row a model: each named estimate with its confidence interval in brackets."""
+    used: dict[str, float] = {}
+    for entry in report["models"]:
+        for name, interval in entry["intervals"].items():
+            used.setdefault(name, interval["confidence"])
+    names = [name for name in INTERVALS if name in used]
+    titles = [f"{INTERVALS[name][0].format(reference=report['reference'])}, {used[name] * 100:g}%" for name in names]
+    rows = [
+        [
+            entry["model"],
+            *(_bounds(entry["intervals"].get(name), INTERVALS[name][1], report["currency"]) for name in names),
+        ]
+        for entry in report["models"]
+    ]
+    return Table(("Model", *titles), rows)
+
+
+def _interval_title(name: str) -> str:
+    return INTERVALS[name][0].format(reference="buy-and-hold")
+
+
+def interval_notes(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The methods behind the intervals, then the reason of each that is undefined."""
+    undefined = [
+        f"{entry['model']}: interval of {_interval_title(name)} {UNDEFINED} ({interval['reason']})."
+        for entry in models
+        for name, interval in entry["intervals"].items()
+        if interval["reason"] is not None
+    ]
+    return interval_methods(models) + undefined
+
+
+def interval_methods(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The methods behind the intervals, each said once with what it was used for."""
+    methods: dict[str, list[str]] = {}
+    for entry in models:
+        for name, interval in entry["intervals"].items():
+            titles = methods.setdefault(f"{interval['method']}; {interval['observations']} sessions", [])
+            title = _interval_title(name)
+            if title not in titles:
+                titles.append(title)
+    return [f"{', '.join(titles)}: {method}." for method, titles in methods.items()]
+
+
+def _assignment(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {parameter(value)}" for name, value in parameters.items()) or "—"
+
+
+def parameter_table(models: Sequence[Mapping[str, Any]]) -> Table:
+    """What each model is and with which parameters it was evaluated."""
+    rows = [[entry["model"], entry["kind"], _assignment(entry["parameters"])] for entry in models]
+    return Table(("Model", "Kind", "Parameters"), rows, words=(0, 1, 2))
+
+
+def hindsight_sentence(report: Mapping[str, Any]) -> str:
+    """What the best possible positions would have made, as the scale of the last column."""
+    amount = report["hindsight"]
+    if amount is None or amount <= 0.0:
+        return "Share of hindsight is undefined: the best possible positions made nothing on these rows."
+    money = number(amount, "money", report["currency"])
+    return f"Hindsight: the best possible positions on these rows would have made {money}."
+
+
+def sweep(report: Mapping[str, Any], place: int) -> dict[str, Any]:
+    """One strategy's sweep: its name, a sentence, the name of its figure and the table of its best rows."""
+    ranking = report["rankings"][place]
+    unit, currency = metric_row(ranking["metric"]).unit, report["currency"]
+    defined = ranking["combinations"] - ranking["undefined"]
+    facts = [f"{number(ranking['combinations'], 'count')} combinations"]
+    if ranking["undefined"]:
+        facts.append(f"{number(ranking['undefined'], 'count')} undefined and never ranked")
+    if defined:
+        facts.append(f"{number(ranking['positive'] / defined, 'fraction')} of the others above zero")
+        facts.append(f"median {metric_row(ranking['metric']).title} {number(ranking['median'], unit, currency)}")
+    names = list(ranking["best_rows"][0]) if ranking["best_rows"] else []
+    rows = [
+        [
+            parameter(row[name])
+            if name in ranking["parameters"]
+            else number(row[name], metric_row(name).unit, currency)
+            for name in names
+        ]
+        for row in ranking["best_rows"]
+    ]
+    titles = [name if name in ranking["parameters"] else metric_row(name).title for name in names]
+    others = ranking["parameters"][2:]
+    reading = "The framed cell is the best"
+    reading += f"; every cell shows its best over {', '.join(others)}." if others else "."
+    reading += " Grey: undefined." if ranking["undefined"] else ""
+    return {
+        "strategy": ranking["strategy"],
+        "facts": "; ".join(facts) + ".",
+        "reading": reading,
+        "figure": f"heat_map_{place}",
+        "best": Table(titles, rows, words=()),
+    }
+
+
+def chosen(report: Mapping[str, Any]) -> Table:
+    """What the best combination of each strategy showed on validation rows and then on test rows."""
+    models = {entry["model"]: entry for entry in report["models"]}
+    rows = []
+    for ranking in report["rankings"]:
+        name, currency = ranking["metric"], report["currency"]
+        unit = metric_row(name).unit
+        best = ranking["best_rows"][0] if ranking["best_rows"] else None
+        model = models.get(ranking["strategy"])
+        rows.append(
+            [
+                ranking["strategy"],
+                "—" if best is None else _assignment({key: best[key] for key in ranking["parameters"]}),
+                metric_row(name).title,
+                UNDEFINED if best is None else number(best[name], unit, currency),
+                "not evaluated" if model is None else _metric(model, name, currency),
+            ]
+        )
+    return Table(("Strategy", "Best on validation rows", "Metric", "Validation", "Test"), rows, words=(0, 1, 2))
+
+
+def information_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Information coefficient by horizon with its interval."""
+    cells = []
+    for row in rows:
+        known = row["low"] is not None and row["high"] is not None
+        bounds = f"{number(row['low'], 'fine')} to {number(row['high'], 'fine')}" if known else UNDEFINED
+        cells.append([number(row["horizon"], "count"), number(row["ic"], "fine"), bounds])
+    return Table(("Horizon, bars", "Information coefficient", "Interval"), cells, words=())
+
+
+def overfitting_table(statistics: Mapping[str, Any]) -> Table:
+    """A row a model: Sharpe, the probability that it is above zero, and above the best of all trials without skill."""
+    rows = [
+        [
+            entry["model"],
+            number(entry["sharpe"], "ratio"),
+            number(entry["probabilistic"], "fraction"),
+            number(entry["deflated"], "fraction"),
+            entry["reason"] or "",
+        ]
+        for entry in statistics["models"]
+    ]
+    if not any(row[-1] for row in rows):
+        return Table(("Model", "Sharpe (annual)", "PSR", "Deflated Sharpe"), [row[:-1] for row in rows])
+    return Table(("Model", "Sharpe (annual)", "PSR", "Deflated Sharpe", "Undefined because"), rows, words=(0, 4))
+
+
+def overfitting_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the deflation rests on: counts of the ledger, the trials' spread and what chance alone would show."""
+    ledger, statistics = report["ledger"], report["overfitting"]
+    return [
+        ("Trials in the ledger", number(statistics["trials"], "count")),
+        ("on validation rows", number(ledger["validation_trials"], "count")),
+        ("on test rows", number(ledger["test_trials"], "count")),
+        ("Looks at the test rows", number(ledger["test_looks"], "count")),
+        ("Spread of the trials' Sharpe (annual)", number(statistics["sharpe_deviation"], "ratio")),
+        ("Best of that many without skill (annual)", number(statistics["expected_maximum"], "ratio")),
+    ]
