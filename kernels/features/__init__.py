@@ -1,0 +1,1 @@
+"""Market features and targets as causal array functions of finite memory."""
