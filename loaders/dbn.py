@@ -17,8 +17,7 @@ __all__ = ["DbnFile", "LoadReport", "open_dbn", "read_bars"]
 
 @dataclass(frozen=True)
 class LoadReport:
-    """Where the records went: ``records == outright + sum(dropped.values())``; ``files`` holds the same for each
-    file."""
+    """Where the records went: ``records == outright + sum(dropped.values())``; ``files``: the same for each file."""
 
     root: str
     records: int

@@ -32,8 +32,7 @@ _GRACE_MONTHS = 1  # a contract month that ended less than this before the recor
 
 @dataclass(frozen=True)
 class Grammar:
-    """Symbol rules of a venue: ``outright`` has groups root, month and year; ``others`` are tried in order before
-    it."""
+    """Symbol rules of a venue: ``outright`` has groups root, month and year; ``others`` are tried before it."""
 
     outright: re.Pattern[str]
     others: tuple[tuple[str, re.Pattern[str]], ...]

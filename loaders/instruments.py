@@ -69,8 +69,8 @@ class Instruments:
         rows = len(mapped.symbols) + np.arange(len(definitions.days))
         by_definition = self._spans(rows, definitions.days, definitions.expiration_days)
         by_definition = by_definition[by_definition["last"] >= 0]
-        mapped_only = by_map[~by_map["expiry"].isin(by_definition["expiry"])]
-        return _listing(pd.concat([mapped_only, by_definition]))
+        by_map["last"] = by_map["last"].where(~by_map["expiry"].isin(by_definition["expiry"]), by_map["first"])
+        return _listing(pd.concat([by_map, by_definition]))
 
     def _spans(self, rows: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> pd.DataFrame:
         chosen = np.flatnonzero(self.kinds[rows] == _OUTRIGHT)

@@ -20,8 +20,7 @@ _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 
 @dataclass(frozen=True)
 class DbnMetadata:
-    """What a DBN file says of itself: ``start`` and ``end`` int64 ns UTC (end exclusive), ``schema`` None when
-    mixed."""
+    """What a DBN file says of itself: ``start`` and ``end`` int64 ns UTC (end exclusive); ``schema`` None if mixed."""
 
     version: int
     dataset: str

@@ -41,8 +41,7 @@ class RollSettings:
 
 @dataclass(frozen=True)
 class RolledBars:
-    """``bars``: ROLLED_COLUMNS; ``schedule``: a row a change (session, contract, expiry, volume, reason);
-    ``report``."""
+    """``bars``: ROLLED_COLUMNS; ``schedule``: session, contract, expiry, volume and reason of each change."""
 
     bars: pd.DataFrame
     schedule: pd.DataFrame
@@ -113,8 +112,7 @@ def _market(bars: pd.DataFrame, dates: NDArray[np.int32], listed: pd.DataFrame, 
 def _add_volumes(
     volume: NDArray[np.int64], bars: pd.DataFrame, at_session: NDArray[np.int64], at_expiry: NDArray[np.int64]
 ) -> None:
-    """Add the bars' volumes to ``volume`` [S, C]; of rows with one key (contract, publisher, time) the largest,
-    once."""
+    """Add the bars' volumes to ``volume`` [S, C]; of rows of one (contract, publisher, time) the largest."""
     traded, publisher = bars["volume"].to_numpy(), bars["publisher_id"].to_numpy()
     ts = nanoseconds(bars["ts_event"])
     order = np.lexsort((traded, publisher, ts, at_expiry))

@@ -17,8 +17,7 @@ _MINUTES_PER_DAY = 1440
 
 @dataclass(frozen=True)
 class SessionRule:
-    """A trade date begins at ``turns_at`` (HH:MM, wall clock of ``timezone``) of the day before; 00:00 is the day
-    itself."""
+    """A trade date begins at ``turns_at`` (HH:MM in ``timezone``) of the day before; at 00:00 of the day itself."""
 
     timezone: str = "America/Chicago"
     turns_at: str = "17:00"

@@ -19,8 +19,7 @@ DAY_BITS = 20  # days since 1970 fit until the year 4840
 
 @dataclass(frozen=True)
 class Interval:
-    """``symbol`` is instrument ``instrument_id`` from UTC day ``start`` up to, not including, day ``end`` (days of
-    1970)."""
+    """``symbol`` is instrument ``instrument_id`` on UTC days [``start``, ``end``), counted from 1970-01-01."""
 
     instrument_id: int
     start: int
@@ -30,8 +29,7 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class SymbolMap:
-    """Intervals sorted by (id, start day): ``keys`` int64, ``ends`` int64 days, ``codes`` int64 into sorted
-    ``symbols``."""
+    """Intervals sorted by (id, start day): ``keys`` and ``ends`` int64, ``codes`` int64 positions in ``symbols``."""
 
     symbols: tuple[str, ...]
     keys: NDArray[np.int64]
@@ -39,8 +37,7 @@ class SymbolMap:
     codes: NDArray[np.int64]
 
     def lookup(self, instrument_ids: NDArray[np.int64], days: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Codes int64 [n] of the symbols of ``instrument_ids`` on UTC ``days`` (since 1970); UNMAPPED where there is
-        none.
+        """Codes int64 [n] of the symbols of ``instrument_ids`` on UTC ``days``; UNMAPPED where there is none.
 
         Where intervals of one id overlap the latest start wins, and the earlier one is not resumed after it: the rule
         of Databento's own client.
