@@ -54,10 +54,10 @@ def metadata(mappings: Iterable[Mapping] = (), **changes: Any) -> bytes:
     return encoded
 
 
-def bar(moment: str | int, number: int, close: float, volume: int = 10, **changes: int) -> np.ndarray[Any, Any]:
-    """One ohlcv-1m record of instrument ``number``; all four prices are ``close`` unless ``changes`` says otherwise."""
+def bar(moment: str | int, number: int, level: float, volume: int = 10, **changes: int) -> np.ndarray[Any, Any]:
+    """One ohlcv-1m record of instrument ``number``; all four prices are ``level`` unless ``changes`` says otherwise."""
     record = np.zeros(1, dtype=OHLCV)
-    price = round(close * POINT)
+    price = round(level * POINT)
     values = {"length": BAR_BYTES // 4, "rtype": 33, "publisher_id": 1, "instrument_id": number,
               "ts_event": ns(moment) if isinstance(moment, str) else moment,
               "open": price, "high": price, "low": price, "close": price, "volume": volume}
