@@ -126,7 +126,8 @@ FAULTS = {
     "duplicate_equal": Fault(_nothing, _rejected("duplicate_row")),
     "out_of_order": Fault(_nothing, Expected(1, "backwards_time", "noted")),
 }
-COPIES = ("duplicate_other_prices", "duplicate_equal")
+EQUAL_COPY = "duplicate_equal"
+COPIES = ("duplicate_other_prices", EQUAL_COPY)
 LATE = "out_of_order"
 
 
@@ -198,9 +199,11 @@ def plant_faults(
     place_of = np.argsort(order, kind="stable")
     planted = []
     for kind, row in places:
-        copy_place = int(place_of[records.size + copied.index(row)]) if kind in COPIES else -1
-        # Of two equal rows the later one is the duplicate.
-        place = {"duplicate_other_prices": copy_place, "duplicate_equal": max(copy_place, int(place_of[row]))}.get(kind)
+        place = int(place_of[row])
+        if kind in COPIES:
+            copy = int(place_of[records.size + copied.index(row)])
+            # Of two equal rows the later one is the duplicate.
+            place = max(copy, place) if kind == EQUAL_COPY else copy
         original = {name: int(tape.records[name][row]) for name in (*PRICES, "volume")}
-        planted.append(Planted(kind, int(place_of[row]) if place is None else place, original, FAULTS[kind].expected))
+        planted.append(Planted(kind, place, original, FAULTS[kind].expected))
     return spoilt, sorted(planted, key=lambda one: one.row)

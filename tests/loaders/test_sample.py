@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from loaders import sample
@@ -29,6 +30,20 @@ def test_report_counts_what_lies_in_the_directory(tmp_path: Path) -> None:
     assert (report.edge, report.seed, report.directory) == ("real", 7, tmp_path / "sample")
     assert report.files[0] == "glbx-mdp3-20240225-20240229.ohlcv-1m.dbn.zst"
     assert [path.name for path in tmp_path.iterdir()] == ["sample"]
+
+
+def test_oracle_knows_every_open_minute(tmp_path: Path) -> None:
+    write_sample(tmp_path / "sample", edge="power", sessions=4)
+    truth = json.loads((tmp_path / "sample" / "truth.json").read_text())
+    table = pd.read_parquet(tmp_path / "sample" / "oracle.parquet")
+    assert table.columns.tolist() == ["ts_event", "session", "d", "expected_return_60", "position"]
+    assert table["ts_event"].dtype == "datetime64[ns, UTC]"
+    assert len(table) == truth["open_minutes"] == 4 * 1380
+    assert table["session"].drop_duplicates().tolist() == [20240226, 20240227, 20240228, 20240229]
+    band = truth["process"]["band"]
+    assert (table.loc[table["d"] > band, "position"] == -1).all()
+    assert (table.loc[table["d"] < -band, "position"] == 1).all()
+    assert (table["d"] * table["expected_return_60"] <= 0).all()
 
 
 def test_same_arguments_give_the_same_bytes_in_another_process(tmp_path: Path) -> None:
