@@ -100,7 +100,8 @@ def _inline(svg: str, name: str, label: str) -> str:
     body = re.sub(r"(\d+\.\d\d)\d+", r"\1", body)
     body = re.sub(r"#[0-9a-f]{6}\b", lambda match: _VARIABLES.get(match[0], match[0]), body)
     # The page's own typeface: one family for text and figures.
-    body = re.sub(r"(font: [^;\"']*?px )'DejaVu Sans'[^;\"]*", r"\1var(--sans)", body)
+    body = re.sub(r"'DejaVu Sans'[^;\"]*", "var(--sans)", body)
+    body = re.sub(r'base64,[^"]*', lambda match: "".join(match[0].split()), body)
     return re.sub(r"\n\s*", "\n", body).strip()
 
 

@@ -116,7 +116,8 @@ def _headline(winners: Sequence[str], judged: int) -> str:
     if len(winners) == judged == 1:
         return f"{winners[0]} beats flat after costs."
     if len(winners) == 1:
-        return f"{winners[0]} beats flat after costs; the other {judged - 1} models do not."
+        others = "the other model does not" if judged == 2 else f"the other {judged - 1} models do not"
+        return f"{winners[0]} beats flat after costs; {others}."
     return f"{len(winners)} of {judged} models beat flat after costs."
 
 

@@ -22,7 +22,6 @@ COLOURS: dict[str, tuple[str, str]] = {
     "orange": ("#c95400", "#f58f4a"),
     "amber": ("#947000", "#e3bd3e"),
     "grey": ("#6b7178", "#9ba1a9"),
-    "good": ("#00795a", "#45c7a0"),
     "bad": ("#b94a00", "#f2925a"),
 }
 _STRATEGY_HUES = ("blue", "green", "purple", "sky")

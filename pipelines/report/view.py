@@ -53,10 +53,11 @@ def verdict_values(verdict: Mapping[str, Any]) -> dict[str, Any]:
         groups.setdefault(entry["words"], []).append(entry["model"])
     test = ""
     if verdict["method"] is not None:
+        rate, trials = number(verdict["error_rate"], "fraction"), number(verdict["trials"], "count")
         test = (
-            f"Tested: mean net profit of the test sessions above zero, {verdict['method']}. The error rate of "
-            f"{number(verdict['error_rate'], 'fraction')} is shared among the {number(verdict['trials'], 'count')} trials "
-            f"on test rows: a model needs p\N{NO-BREAK SPACE}≤\N{NO-BREAK SPACE}{verdict['threshold']:.2g}."
+            f"Tested: mean net profit of the test sessions above zero, {verdict['method']}. The error rate of {rate} "
+            f"is shared among the {trials} trials on test rows: "
+            f"a model needs p\N{NO-BREAK SPACE}≤\N{NO-BREAK SPACE}{verdict['threshold']:.2g}."
         )
     return {"headline": verdict["headline"], "looks": verdict["looks"], "groups": list(groups.items()), "test": test}
 

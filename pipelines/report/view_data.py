@@ -110,7 +110,8 @@ def fold_table(folds: Mapping[str, Any]) -> Table:
 def gaps(folds: Mapping[str, Any]) -> str:
     """The rows between the parts, with their unit."""
     this = next(entry for entry in folds["folds"] if entry["index"] == folds["this"])
+    purge, embargo = number(this["purge_bars"], "count"), number(this["embargo_bars"], "count")
     return (
-        f"Walk-forward, {this['mode']}. The gaps are a purge of {number(this['purge_bars'], 'count')} bars and an embargo "
-        f"of {number(this['embargo_bars'], 'count')} bars, which no part may use."
+        f"Walk-forward, {this['mode']}. The gaps are a purge of {purge} bars and an embargo of {embargo} bars, "
+        "which no part may use."
     )

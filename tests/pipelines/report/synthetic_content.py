@@ -243,6 +243,11 @@ def inputs() -> dict[str, Any]:
     }
 
 
+def small_inputs() -> dict[str, Any]:
+    """The same without sweeps, training and information: quick to compute."""
+    return inputs() | {"rankings": {}, "training": [], "information": information().iloc[:0]}
+
+
 def run_record() -> dict[str, Any]:
     """The `run` argument of `write_report`."""
     return {
