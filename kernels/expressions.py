@@ -21,11 +21,23 @@ from kernels.values import (
 )
 
 __all__ = [
-    "absolute", "col", "floor", "hold", "isnan", "maximum", "minimum", "param", "parameters", "prev", "sqrt", "trunc",
+    "absolute",
+    "col",
+    "floor",
+    "hold",
+    "isnan",
+    "maximum",
+    "minimum",
+    "param",
+    "parameters",
+    "prev",
+    "sqrt",
+    "trunc",
     "where",
 ]
 
-LEAVES = frozenset({"constant", "col", "param", "hold", "state"})
+TARGET = "target"
+"""Name of the state that ``hold()`` reads."""
 
 
 def col(name: str) -> Value:
@@ -40,13 +52,13 @@ def param(name: str) -> Value:
 
 def hold() -> Value:
     """The target decided at the bar before (flat at first): ``where(enter, 1.0, hold())``."""
-    return Value("hold", (), F64)
+    return Value("state", (), F64, TARGET)
 
 
 def prev(value: Value, bars: int = 1) -> Value:
-    """The expression's value ``bars`` bars before; one bar more of warm-up each. Raises for less than 1 (the future)."""
+    """The expression's value ``bars`` bars before; one bar more of warm-up each. Raises for fewer than 1."""
     if isinstance(bars, bool) or not isinstance(bars, int) or bars < 1:
-        raise ExpressionError(f"prev(x, {bars!r}): the number of bars must be a whole number >= 1; later bars do not exist")
+        raise ExpressionError(f"prev(x, {bars!r}): the number of bars must be a whole number >= 1")
     return _lagged(constant(value), bars, {})
 
 
@@ -55,7 +67,7 @@ def _lagged(value: Value, bars: int, done: dict[int, Value]) -> Value:
         return done[id(value)]
     if value.op in ("constant", "param"):
         lagged = value
-    elif value.op == "hold":
+    elif value.op == "state":
         raise ExpressionError("prev(hold()): only the target of the bar before is kept; write hold() alone")
     elif value.op == "lag":
         lagged = Value("lag", value.operands, value.type, value.detail + bars)

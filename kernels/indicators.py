@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernels import windows
-from kernels.opcodes import F64
+from kernels.expressions import nodes
+from kernels.opcodes import F64, OPCODES
 from kernels.values import ExpressionError, Number, Value, constant, isnan, where
 from kernels.windows import Array
 
@@ -121,5 +122,11 @@ def _indicator(name: str, x: Value, window: Value | float) -> Value:
     source, size = constant(x), constant(window)
     for operand, role in ((source, "source"), (size, "window")):
         if operand.type != F64:
-            raise ExpressionError(f"{name}: its {role} {operand!r} is a bool; use numbers, e.g. where(condition, 1.0, 0.0)")
+            raise ExpressionError(f"{name}: its {role} {operand!r} is a bool; write where(condition, 1.0, 0.0)")
+    for node in nodes(source):
+        if node.op == "state":
+            raise ExpressionError(f"{name}: its source {source!r} reads hold(); indicators read data and parameters")
+    for node in nodes(size):
+        if node.op not in OPCODES and node.op not in ("constant", "param"):
+            raise ExpressionError(f"{name}: its window {size!r} reads {node!r}; windows read parameters and numbers")
     return Value(name, (source, size), F64)

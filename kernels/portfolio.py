@@ -111,6 +111,11 @@ def exit_price(bar: BarInputs) -> Number:
     return where(bar.rolled, bar.old_price, bar.open)
 
 
+def solvent(desired_contracts: Number, lowest_equity: Number) -> Number:
+    """What is desired while the lowest equity so far is above zero; a ruined account is closed and stays flat."""
+    return where(lowest_equity > 0.0, desired_contracts, 0.0)
+
+
 def portfolio_step(state: PortfolioState, bar: BarInputs, desired_contracts: Number, terms: Terms) -> PortfolioState:
     """The state after the bar; ``desired_contracts`` was decided at the close of the bar before.
 

@@ -8,20 +8,22 @@ from kernels.strategy import Strategy
 
 
 def ema_cross() -> Strategy:
-    """Long while the fast average of closes is above the slow one, else short. Parameters: fast < slow, spans in bars."""
+    """Long while the fast average of closes is above the slow one, else short; fast < slow are spans in bars."""
     fast, slow = ema(col("adj_close"), param("fast")), ema(col("adj_close"), param("slow"))
     return Strategy("ema_cross", where(fast > slow, 1.0, -1.0), constraint=param("fast") < param("slow"))
 
 
 def zscore_reversion() -> Strategy:
-    """Short above +entry, long below -entry standard deviations from the mean, flat again past ±exit toward it.
+    """Short above +entry and long below -entry standard deviations from the mean, until z is back past exit on that
+    side.
 
-    Parameters: window (bars), entry > exit (both in standard deviations). Between exit and entry the target is held.
+    Parameters: window (bars), exit < entry (in standard deviations; a negative exit waits for the other side of the
+    mean).
     """
-    z = zscore(col("adj_close"), param("window"))
+    z, current = zscore(col("adj_close"), param("window")), hold()
     enter, leave = param("entry"), param("exit")
-    inside = (z < leave) & (z > -leave)
-    target = where(z > enter, -1.0, where(z < -enter, 1.0, where(inside, 0.0, hold())))
+    back = ((current < 0.0) & (z < leave)) | ((current > 0.0) & (z > -leave))
+    target = where(z > enter, -1.0, where(z < -enter, 1.0, where(back, 0.0, current)))
     return Strategy("zscore_reversion", target, constraint=leave < enter)
 
 

@@ -163,8 +163,8 @@ def constant(content: Any) -> Value:
     if isinstance(content, int | float | np.integer | np.floating):
         return Value("constant", (), F64, float(content))
     raise ExpressionError(
-        f"{type(content).__name__} {content!r:.60} cannot stand in an expression: use numbers, col(name) for a column of "
-        "the bars, param(name) for a swept parameter"
+        f"{type(content).__name__} {content!r:.60} cannot stand in an expression: use numbers, col(name) for a column "
+        "of the bars, param(name) for a swept parameter"
     )
 
 
@@ -177,7 +177,7 @@ def apply(op: str, *operands: Any) -> Value:
     for position, (node, wanted) in enumerate(zip(nodes, row.operands, strict=True), start=1):
         if node.type != wanted:
             remedy = "write where(condition, 1.0, 0.0)" if wanted == F64 else "compare it, for instance `x != 0`"
-            raise ExpressionError(f"operand {position} of {op} is {node!r}, a {node.type}; {wanted} belongs there: {remedy}")
+            raise ExpressionError(f"operand {position} of {op} is {node!r}, a {node.type}, not a {wanted}: {remedy}")
     if all(node.op == "constant" for node in nodes):
         with np.errstate(all="ignore"):
             return constant(row.numpy(*(np.asarray(node.detail)[()] for node in nodes)))

@@ -1,0 +1,117 @@
+"""The ``cpu`` executor: compiles a program's numba text once per machine and runs its lane blocks on threads."""
+
+import functools
+import hashlib
+import importlib.util
+import itertools
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.executor import Inputs, Run, canonical
+from kernels.numba_text import numba_text
+from kernels.program import Program
+
+BLOCK = 64
+TASKS_PER_THREAD = 4
+"""More tasks than threads, so that a thread that was held up does not keep the others waiting."""
+
+
+def default_cache() -> Path:
+    """The per-user folder for compiled programs, by the platform's convention."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "walkfold" / "programs"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "walkfold" / "programs"
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "walkfold" / "programs"
+
+
+@dataclass
+class CpuExecutor:
+    """Runs programs on ``threads`` threads; ``compile_seconds`` sums what building or loading machine code took."""
+
+    threads: int
+    cache: Path
+    compile_seconds: float = 0.0
+    _compiled: dict[str, Callable[..., None]] = field(default_factory=dict)
+
+    def run(self, program: Program, inputs: Inputs, start: int, stop: int, states: NDArray[np.float64]) -> Run:
+        """Runs bars [start, stop) from ``states`` [states, lanes], which is not changed."""
+        count = states.shape[1]
+        block = BLOCK if count > 1 else 1
+        blocks = -(-count // block)
+        padded = np.minimum(np.arange(blocks * block), count - 1)  # lanes past the end repeat the last one
+        final = np.ascontiguousarray(states[:, padded])
+        outputs = np.empty((len(program.outputs), stop - start, blocks * block))
+        arguments = (
+            np.ascontiguousarray(inputs.index[:, padded]),
+            np.ascontiguousarray(inputs.lanes[:, padded]),
+            final,
+            outputs,
+            *inputs.families,
+        )
+        event = inputs.event.view(np.uint8)
+        compiled = self._function(numba_text(program, block), (inputs.rows, event, 0, 0, 0, 0, *arguments))
+
+        def part(first: int, last: int) -> None:
+            compiled(inputs.rows, event, start, stop, first, last, *arguments)
+
+        self._spread(part, blocks)
+        kept = (np.ascontiguousarray(final[:, :count]), np.ascontiguousarray(outputs[..., :count]))
+        return Run(canonical(kept[0]), canonical(kept[1]))
+
+    def _spread(self, part: Callable[[int, int], None], blocks: int) -> None:
+        threads = min(self.threads, blocks)
+        if threads <= 1:
+            part(0, blocks)
+            return
+        cuts = np.linspace(0, blocks, min(blocks, threads * TASKS_PER_THREAD) + 1).astype(int)
+        with ThreadPoolExecutor(threads) as pool:
+            for done in [pool.submit(part, int(a), int(b)) for a, b in itertools.pairwise(cuts)]:
+                done.result()
+
+    def _function(self, text: str, nothing: tuple[Any, ...]) -> Callable[..., None]:
+        digest = hashlib.sha256(text.encode()).hexdigest()[:24]
+        if digest not in self._compiled:
+            begun = time.perf_counter()
+            self._compiled[digest] = _load(write_source(self.cache, digest, text), digest)
+            self._compiled[digest](*nothing)  # no bars, no blocks: compiles, or reads numba's cache
+            self.compile_seconds += time.perf_counter() - begun
+        return self._compiled[digest]
+
+
+def write_source(folder: Path, digest: str, text: str) -> Path:
+    """The text as ``program_<digest>.py`` in the folder, written whole or not at all (several processes may race).
+
+    The file's time is fixed: numba discards its cache when the source's time changes, and the digest already says
+    what the source is.
+    """
+    path = folder / f"program_{digest}.py"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder, suffix=".tmp")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.utime(name, (0, 0))
+        Path(name).replace(path)
+    return path
+
+
+@functools.lru_cache(maxsize=64)
+def _load(path: Path, digest: str) -> Callable[..., None]:
+    spec = importlib.util.spec_from_file_location(f"program_{digest}", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be loaded; remove it and run again")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    run: Callable[..., None] = module.run
+    return run

@@ -1,0 +1,145 @@
+"""The plan of a sweep: what is computed once, for which lanes and windows, by which executor."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels import numpy_executor
+from kernels.executor import Inputs, Run
+from kernels.expressions import TARGET, nodes, parameters
+from kernels.hoisting import Hoisted, hoist
+from kernels.metrics import Totals
+from kernels.rows import Array, Columns, Execute, Family, Lanes, RowWriter, distinct, lane_values
+from kernels.simulation import EVENTS, PERIOD_END, Conditions, account_graph, target_graph
+from kernels.strategy import Strategy
+from kernels.trace import pruned, without_outputs
+from kernels.values import Value
+
+Window: TypeAlias = tuple[int, int]
+
+
+@dataclass
+class Clock:
+    """Seconds spent by phase of a sweep; for its profile."""
+
+    rows: float = 0.0
+    run: float = 0.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a sweep needs apart from its lanes.
+
+    ``columns`` cover bars [0, end of the last window); ``ends`` says of each bar whether a return period ends with it,
+    the windows' own ends apart. ``start`` is the first bar at which every lane's target exists.
+    """
+
+    strategy: Strategy
+    columns: Columns
+    ends: NDArray[np.bool_]
+    conditions: Conditions
+    windows: tuple[Window, ...]
+    start: int
+    periods_per_year: float
+    execute: Execute
+    clock: Clock = field(default_factory=Clock)
+
+    def totals(self, states: Sequence[str], lanes: Lanes, count: int) -> list[Totals]:
+        """Final values of the named states for each window, for ``count`` lanes."""
+        graph = account_graph(self.strategy, self.conditions)
+        program = hoist(pruned(without_outputs(graph), frozenset(states)), EVENTS)
+        found = []
+        for window, run in zip(self.windows, self._runs(program, lanes, count, self.windows), strict=True):
+            final = {state.name: run.states[place] for place, state in enumerate(program.program.states)}
+            constants = {name: np.full(count, graph.constants[name]) for name in states if name not in final}
+            begin, stop = window
+            found.append(
+                Totals(
+                    states={**final, **constants},
+                    capital=self.conditions.capital,
+                    bars=stop - begin,
+                    periods=int(self.period_ends(window)[begin:stop].sum()),
+                    periods_per_year=self.periods_per_year,
+                    terms=self.conditions.terms,
+                )
+            )
+        return found
+
+    def record(self, lane: Mapping[str, float], window: Window) -> tuple[Array, Array]:
+        """(target at the window's first bar [1], recorded values [values, bars after it]) of one lane."""
+        lanes = {name: np.array([value]) for name, value in lane.items()}
+        graph = pruned(account_graph(self.strategy, self.conditions), frozenset())
+        run = next(iter(self._runs(hoist(graph, EVENTS), lanes, 1, (window,))))
+        return self._targets(lanes, 1, window, {}), run.outputs[:, :, 0]
+
+    def period_ends(self, window: Window) -> NDArray[np.bool_]:
+        """Whether a return period ends with each bar; the window's last bar always ends one."""
+        ends = self.ends.copy()
+        ends[window[1] - 1] = True
+        return ends
+
+    def family_bytes(self, lanes: Lanes) -> int:
+        """Memory of the families that the lanes need."""
+        program = hoist(target_graph(self.strategy), EVENTS)
+        assignments = [len(distinct(parameters(node), lanes)[0]) for node in program.families]
+        return sum(assignments) * 8 * max(stop for _, stop in self.windows)
+
+    def _runs(self, hoisted: Hoisted, lanes: Lanes, count: int, windows: Sequence[Window]) -> list[Run]:
+        families: dict[int, Family] = {}
+        return [self._run(hoisted, lanes, count, window, families) for window in windows]
+
+    def _run(self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Run:
+        begin, stop = window
+        target = self._targets(lanes, count, window, families)
+        program = hoisted.program
+        states = np.stack([target if s.name == TARGET else np.full(count, s.initial) for s in program.states])
+        inputs = self._inputs(hoisted, lanes, count, window, families)
+        begun = time.perf_counter()
+        run = self.execute(program, inputs, begin + 1, stop, states)
+        self.clock.run += time.perf_counter() - begun
+        return run
+
+    def _targets(self, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Array:
+        """The target decided at the close of the window's first bar [lanes]."""
+        graph = target_graph(self.strategy)
+        hoisted = hoist(graph, EVENTS)
+        remembers = any(node.op == "state" for node in nodes(*graph.following.values()))
+        begin = self.start if remembers else window[0]
+        inputs = self._inputs(hoisted, lanes, count, window, families)
+        # one bar is not worth a compilation, and numpy gives the same bits
+        execute = self.execute if window[0] > begin else numpy_executor.run
+        targets: Array = execute(hoisted.program, inputs, begin, window[0] + 1, np.zeros((1, count))).states[0]
+        return targets
+
+    def _inputs(
+        self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family]
+    ) -> Inputs:
+        begun = time.perf_counter()
+        writer = RowWriter(self.columns, self.execute)
+        for node in hoisted.families:
+            if id(node) not in families:
+                families[id(node)] = writer.family(node, lanes)
+        found = [families[id(node)] for node in hoisted.families]
+        rows = [self._row(writer, node, window) for node in hoisted.rows]
+        bars = len(self.ends)
+        event = np.zeros(bars, dtype=bool)
+        for place in hoisted.program.events:
+            event |= rows[place].astype(bool)
+        inputs = Inputs(
+            rows=np.stack(rows, axis=1).astype(np.float64) if rows else np.empty((bars, 0)),
+            families=tuple(family.matrix for family in found),
+            index=np.array([family.index for family in found], dtype=np.int64).reshape(len(found), count),
+            lanes=np.array([lane_values(node, lanes, count) for node in hoisted.lanes], np.float64).reshape(-1, count),
+            event=event,
+        )
+        self.clock.rows += time.perf_counter() - begun
+        return inputs
+
+    def _row(self, writer: RowWriter, node: Value, window: Window) -> NDArray[Any]:
+        if node.op == "col" and node.detail == PERIOD_END:
+            return self.period_ends(window)
+        return writer.row(node)

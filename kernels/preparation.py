@@ -1,0 +1,115 @@
+"""Preparation of a sweep: its arguments checked, its bars made into the columns that programs read."""
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kernels.annualisation import session_dates
+from kernels.bars import BarsError, bar_label
+from kernels.expressions import nodes
+from kernels.plan import Window
+from kernels.portfolio import BarInputs
+from kernels.simulation import CLOSE, MASKED, OLD_PRICE, OPEN, ROLLED
+from kernels.strategy import Strategy
+
+EXECUTORS = ("auto", "cpu", "numpy")
+
+
+class SweepError(ValueError):
+    """A sweep that cannot be run as asked; the message names the argument, its value, the limit and the remedy."""
+
+
+def check_settings(capital: float, returns: str, executor: str, precision: str) -> None:
+    """Raises ``SweepError`` for a setting that is not one of the known ones."""
+    if executor == "cuda":
+        raise SweepError("executor='cuda': CUDA programs are not in this version; use executor='cpu'")
+    if executor not in EXECUTORS:
+        raise SweepError(f"executor={executor!r} is unknown: use one of {', '.join(map(repr, EXECUTORS))}")
+    if precision != "fp64":
+        raise SweepError(f"precision={precision!r}: only 'fp64' programs are in this version")
+    if returns not in ("session", "bar"):
+        raise SweepError(f"returns={returns!r} is unknown: use 'session' or 'bar'")
+    if not (np.isfinite(capital) and capital > 0):
+        raise SweepError(f"capital={capital!r}: must be finite and > 0, in the instrument's currency")
+
+
+def check_bars(bars: pd.DataFrame, returns: str) -> None:
+    """Raises ``BarsError`` where times are missing or do not increase, or sessions are asked for and absent."""
+    if "ts_event" not in bars.columns:
+        raise BarsError(f"the bars have no column 'ts_event'; columns: {', '.join(map(str, bars.columns))}")
+    stamps = bars["ts_event"].to_numpy(dtype="datetime64[ns]")
+    for bar in np.flatnonzero(stamps[1:] <= stamps[:-1])[:1] + 1:
+        raise BarsError(f"bar {bar_label(bars, int(bar))} is not later than the one before it; sort the bars")
+    if returns == "session" and "session" not in bars.columns:
+        raise BarsError("returns='session' needs a column 'session' (trade date, yyyymmdd); or use returns='bar'")
+
+
+def first_target(needed: int, start: int | None) -> int:
+    """The first bar with a target: the longest warm-up, or the later bar asked for."""
+    if start is None:
+        return needed
+    if start < needed:
+        raise SweepError(f"start={start}: the grid's longest warm-up is {needed} bars; give at least that, or None")
+    return start
+
+
+def scored_windows(windows: Sequence[Window] | None, start: int, bars: int) -> tuple[Window, ...]:
+    """The windows to score, cut at ``start``; raises ``SweepError`` outside the bars or for fewer than two bars."""
+    scored = []
+    for begin, stop in windows if windows is not None else [(0, bars)]:
+        if not 0 <= begin < stop <= bars:
+            raise SweepError(f"window ({begin}, {stop}): must lie within the bars, 0 <= start < end <= {bars}")
+        if stop - max(begin, start) < 2:
+            raise SweepError(
+                f"window ({begin}, {stop}): targets start at bar {start}, and at least 2 bars must be left to score: "
+                "give more bars or indicators with shorter windows"
+            )
+        scored.append((int(max(begin, start)), int(stop)))
+    if not scored:
+        raise SweepError("windows=[]: give at least one (start, end), or None for all bars")
+    return tuple(scored)
+
+
+
+
+def program_columns(strategy: Strategy, bars: pd.DataFrame, inputs: BarInputs, stop: int) -> dict[str, NDArray[Any]]:
+    """Bars [0, stop) of the columns that the strategy and the portfolio read, by the names programs use."""
+    columns: dict[str, NDArray[Any]] = {
+        OPEN: inputs.open,
+        CLOSE: inputs.close,
+        OLD_PRICE: inputs.old_price,
+        ROLLED: inputs.rolled,
+        MASKED: ~inputs.executable,
+    }
+    for node in nodes(strategy.target):
+        if node.op == "col" and node.detail not in columns:
+            columns[node.detail] = _strategy_column(strategy, bars, node.detail)
+    return {name: np.ascontiguousarray(column[:stop]) for name, column in columns.items()}
+
+
+def period_ends(bars: pd.DataFrame, returns: str, stop: int) -> NDArray[np.bool_]:
+    """Whether a return period ends with each of bars [0, stop)."""
+    if returns == "bar":
+        return np.ones(stop, dtype=bool)
+    dates = session_dates(bars.iloc[: stop + 1])
+    ends = np.append(dates[1:] != dates[:-1], True)
+    return ends[:stop]
+
+
+def _strategy_column(strategy: Strategy, bars: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    if name not in bars.columns:
+        near = difflib.get_close_matches(name, list(map(str, bars.columns)), n=1)
+        meant = f", did you mean {near[0]!r}?" if near else ""
+        raise BarsError(
+            f"strategy {strategy.name} reads the column {name!r}, which the bars lack{meant}; "
+            f"columns: {', '.join(map(str, bars.columns))}"
+        )
+    try:
+        column: NDArray[np.float64] = bars[name].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise BarsError(f"strategy {strategy.name} reads the column {name!r}, no numbers: {error}") from error
+    return column

@@ -1,0 +1,82 @@
+"""The result of a sweep: its table, its rankings, and any combination bar by bar."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kernels.metrics import MetricError, ranking
+from kernels.plan import Plan, Window
+from kernels.rows import Array
+from kernels.simulation import RECORDED
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """``table``: a row a combination (and window, in the column ``window``, where there are several), parameters,
+    metrics.
+
+    ``start``: the first bar at which every combination has a target. ``windows``: the bar ranges that were scored.
+    ``profile``: executor, fallback reason, periods a year, program size, seconds and bar-steps a second.
+    """
+
+    table: pd.DataFrame
+    start: int
+    windows: tuple[Window, ...]
+    profile: dict[str, Any]
+    _plan: Plan
+    _bars: pd.DataFrame
+    _lanes: Mapping[str, Array]
+
+    def ranking(self, metric: str) -> NDArray[np.int64]:
+        """Rows of the table from best to worst; ties in the order of the combinations; NaN is left out."""
+        if metric not in self.table.columns:
+            raise MetricError(f"metric {metric!r} is not in the table: it has {', '.join(self.table.columns)}")
+        return ranking(metric, self.table[metric].to_numpy(dtype=np.float64))
+
+    def best(self, metric: str) -> pd.Series:
+        """The table's best row, its place as ``name``; raises ``MetricError`` where the metric is NaN throughout."""
+        order = self.ranking(metric)
+        if len(order) == 0:
+            raise MetricError(
+                f"no best {metric}: it is NaN for all {len(self.table)} combinations (no trade, or constant returns); "
+                "score more bars or rank by another metric"
+            )
+        return self.table.iloc[int(order[0])]
+
+    def trace(self, row: int) -> pd.DataFrame:
+        """One combination bar by bar over its window; equal on bits to what its metrics were computed from.
+
+        Columns: ``ts_event`` (and ``session`` where the bars have it), ``target`` decided at the bar's close,
+        ``position`` in contracts at the close, ``equity``, ``profit`` (gross) and ``costs`` (both since the start),
+        in money.
+        """
+        window = self._window(row)
+        lane = {name: float(values[row % self._combinations]) for name, values in self._lanes.items()}
+        first_target, recorded = self._plan.record(lane, window)
+        first = np.array([first_target[0], 0.0, self._plan.conditions.capital, 0.0, 0.0])
+        values = np.concatenate([first[:, np.newaxis], recorded], axis=1)
+        table = self._bars.iloc[window[0] : window[1]].reset_index(drop=True)
+        times = {name: table[name] for name in ("ts_event", "session") if name in table.columns}
+        return pd.DataFrame({**times, **dict(zip(RECORDED, values, strict=True))})
+
+    def sessions(self, row: int) -> pd.DataFrame:
+        """Net profit of one combination by session, in money: columns ``session`` (yyyymmdd) and ``profit``."""
+        trace = self.trace(row)
+        if "session" not in trace.columns:
+            raise MetricError("the bars have no column 'session': add it, or use trace(row) and group by time")
+        closes = trace.groupby("session", sort=False)["equity"].last()
+        before = np.concatenate([[self._plan.conditions.capital], closes.to_numpy()[:-1]])
+        return pd.DataFrame({"session": closes.index.to_numpy(), "profit": closes.to_numpy() - before})
+
+    @property
+    def _combinations(self) -> int:
+        return len(self.table) // len(self.windows)
+
+    def _window(self, row: int) -> Window:
+        if not 0 <= row < len(self.table):
+            raise IndexError(f"row {row}: the table has rows 0 to {len(self.table) - 1}")
+        return self.windows[row // self._combinations]
