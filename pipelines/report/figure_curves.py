@@ -66,7 +66,7 @@ def equity(document: Mapping[str, Any], shape: Shape) -> str:
 def _boundaries(document: Mapping[str, Any], panels: Sequence[Any]) -> None:
     """A dashed line where a fold's test rows begin or end inside the time drawn."""
     low, high = panels[0].get_xlim()
-    times = {entry["test"][end] for entry in document["folds"]["folds"] for end in ("first_ns", "last_ns")}
+    times = {entry["test"][end] for entry in document["folds"] for end in ("first_ns", "last_ns")}
     for time in sorted(times):
         place = panels[0].convert_xunits(instants([time])[0])
         if low <= place <= high:

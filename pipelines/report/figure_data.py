@@ -49,7 +49,7 @@ def funnel(document: Mapping[str, Any], shape: Shape) -> str:
 
 def folds(document: Mapping[str, Any], shape: Shape) -> str:
     """Train, validation and test rows of every fold over time; the fold reported at full strength."""
-    entries, this = document["folds"]["folds"], document["folds"]["this"]
+    entries, this = document["folds"], document["fold"]
     canvas = Canvas(shape, 34.0 + 26.0 * len(entries))
     panel = canvas.panel(56.0, 14.0, 4.0, 26.0)
     for row, entry in enumerate(entries):
@@ -61,13 +61,13 @@ def folds(document: Mapping[str, Any], shape: Shape) -> str:
                 left=first,
                 height=0.55,
                 color=LIGHT[colour],
-                alpha=1.0 if entry["index"] == this else 0.35,
+                alpha=1.0 if entry["fold"] == this else 0.35,
             )
-    panel.set_yticks(range(len(entries)), [f"fold {entry['index']}" for entry in entries])
+    panel.set_yticks(range(len(entries)), [f"fold {entry['fold']}" for entry in entries])
     for label, entry in zip(panel.get_yticklabels(), entries, strict=True):
         label.set(
-            color=LIGHT["ink" if entry["index"] == this else "soft"],
-            fontweight="bold" if entry["index"] == this else "normal",
+            color=LIGHT["ink" if entry["fold"] == this else "soft"],
+            fontweight="bold" if entry["fold"] == this else "normal",
         )
     panel.set_ylim(len(entries) - 0.5, -0.5)
     time_axis(panel, shape)

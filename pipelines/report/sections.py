@@ -52,8 +52,8 @@ def findings_section(findings: pd.DataFrame, quarantined: int) -> dict[str, Any]
     }
 
 
-def folds_section(folds: Sequence[Mapping[str, Any]], fold: int) -> dict[str, Any]:
-    """Every fold as described by `training.folds.fold_report`, times in int64 nanoseconds added; `this` is reported."""
+def folds_section(folds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Every fold as described by `training.folds.fold_report`, its number called fold, int64 nanosecond times added."""
     ranges = []
     for entry in folds:
         parts = {
@@ -64,8 +64,9 @@ def folds_section(folds: Sequence[Mapping[str, Any]], fold: int) -> dict[str, An
             }
             for part in ("train", "validation", "test")
         }
-        ranges.append({**entry, **parts})
-    return {"this": int(fold), "folds": ranges}
+        others = {name: value for name, value in entry.items() if name != "index" and name not in parts}
+        ranges.append({"fold": int(entry["index"]), **parts, **others})
+    return ranges
 
 
 def _nanoseconds(text: str) -> int:

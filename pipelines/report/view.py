@@ -6,7 +6,7 @@ from typing import Any
 
 from pipelines.report.formats import instant, number, parameter
 from pipelines.report.palette import css_variables, line_styles
-from pipelines.report.view_data import data_values
+from pipelines.report.view_data import data_values, this_fold
 from pipelines.report.view_models import model_values
 from pipelines.report.view_run import run_values
 from pipelines.report.view_tables import Table
@@ -25,11 +25,11 @@ def page_values(report: Mapping[str, Any]) -> dict[str, Any]:
     """Everything the template names, from the report's JSON values."""
     light, dark = css_variables()
     instrument = report["instrument"].get("symbol", "")
-    test = next(entry["test"] for entry in report["folds"]["folds"] if entry["index"] == report["folds"]["this"])
+    test = this_fold(report)["test"]
     return {
-        "title": f"{instrument} fold {report['folds']['this']}: out-of-sample report",
+        "title": f"{instrument} fold {report['fold']}: out-of-sample report",
         "instrument": instrument,
-        "fold": report["folds"]["this"],
+        "fold": report["fold"],
         "test_first": instant(test["first"]),
         "test_last": instant(test["last"]),
         "test_rows": number(test["bars"], "count"),

@@ -28,8 +28,8 @@ def data_values(report: Mapping[str, Any]) -> dict[str, Any]:
         "finding_lines": findings["first"],
         "finding_total": number(findings["total"], "count"),
         "rolls": roll_table(report["rolls"]),
-        "folds": fold_table(report["folds"]),
-        "gaps": gaps(report["folds"]),
+        "folds": fold_table(this_fold(report)),
+        "gaps": gaps(this_fold(report)),
     }
 
 
@@ -97,19 +97,22 @@ def roll_table(rolls: Sequence[Mapping[str, Any]]) -> Table:
     return Table(("From session", "Left", "Entered", "Volume left", "Volume entered"), rows, words=(0, 1, 2))
 
 
-def fold_table(folds: Mapping[str, Any]) -> Table:
+def this_fold(report: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fold reported."""
+    return next(entry for entry in report["folds"] if entry["fold"] == report["fold"])
+
+
+def fold_table(this: Mapping[str, Any]) -> Table:
     """A row a part of the fold reported: first and last bar and the number of rows."""
-    this = next(entry for entry in folds["folds"] if entry["index"] == folds["this"])
     rows = [
         [part, instant(this[part]["first"]), instant(this[part]["last"]), number(this[part]["bars"], "count")]
         for part in ("train", "validation", "test")
     ]
-    return Table((f"Fold {folds['this']}", "First bar", "Last bar", "Bars"), rows, words=(0, 1, 2))
+    return Table((f"Fold {this['fold']}", "First bar", "Last bar", "Bars"), rows, words=(0, 1, 2))
 
 
-def gaps(folds: Mapping[str, Any]) -> str:
+def gaps(this: Mapping[str, Any]) -> str:
     """The rows between the parts, with their unit."""
-    this = next(entry for entry in folds["folds"] if entry["index"] == folds["this"])
     purge, embargo = number(this["purge_bars"], "count"), number(this["embargo_bars"], "count")
     return (
         f"Walk-forward, {this['mode']}. The gaps are a purge of {purge} bars and an embargo of {embargo} bars, "

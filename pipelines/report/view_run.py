@@ -26,7 +26,7 @@ def run_values(report: Mapping[str, Any]) -> dict[str, Any]:
             ("Setting", "Value"), [list(pair) for pair in flattened(run["configuration"])], words=(0, 1)
         ),
         "versions": Table(("Package", "Version"), [list(pair) for pair in flattened(run["versions"])], words=(0, 1)),
-        "seeds": Table(("Seed of", "Value"), [list(pair) for pair in flattened(run["seeds"])], words=(0, 1)),
+        "seeds": Table(("Seed", "Value"), [list(pair) for pair in flattened({"seed": run["seeds"]})], words=(0, 1)),
     }
 
 

@@ -188,3 +188,8 @@ print(sorted({{"pandas", "matplotlib", "torch", "pandera", "scipy", "numba", "da
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+def test_seeds_may_be_named_or_listed(page: Page) -> None:
+    assert ["seed.dqn", "[0, 1, 2]"] in _cells(page()[0])
+    assert ["seed", "[4, 5]"] in _cells(page(seeds=[4, 5])[0])
