@@ -45,7 +45,7 @@ class SampleReport:
 def write_sample(directory: Path | str, seed: int = 7, edge: str = "real", sessions: int | None = None) -> SampleReport:
     """Write the sample data set into ``directory`` and report what it holds; the same arguments give the same bytes.
 
-    ``edge`` is "real" (of realistic size), "power" (learnable, a power check) or "zero" (none). ``sessions`` takes only
+    ``edge`` is "real" (of realistic size), "power" (learnable, a power check) or "0" (none). ``sessions`` takes only
     the first so many sessions; 15 hold a roll and the spring change of clocks, None means all. Nothing is written when
     the directory already holds this very sample; another sample there is replaced as a whole. Raises ValueError for an
     unknown argument and DataError for a directory that holds anything else.

@@ -43,7 +43,7 @@ EDITIONS = {
         0.0075, 0.00008, 60.0, 0.000116, "edge of realistic size: not distinguishable from none on this much data"
     ),
     "power": Edition(0.0020, 0.00100, 30.0, 0.000460, "power check: learnable edge, not realistic"),
-    "zero": Edition(0.0075, 0.0, 60.0, 0.0, "no edge: prices are a martingale"),
+    "0": Edition(0.0075, 0.0, 60.0, 0.0, "no edge: prices are a martingale"),
 }
 
 

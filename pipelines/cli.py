@@ -20,7 +20,7 @@ COMMANDS = {
     "graph": "the flow, drawn",
     "runs": "records of past runs; `pipeline runs RUN` shows one",
     "doctor": "this machine: GPUs, versions, what would fall back and why",
-    "sample": "writes the sample data set: pipeline sample DIR [edge=real|power|zero] [seed=7]",
+    "sample": "writes the sample data set: pipeline sample DIR [edge=real|power|0] [seed=7]",
 }
 
 

@@ -38,11 +38,10 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
         listed = list_data_files(Path(settings.data))
     except DataError as error:
         raise UsageError(f"data={settings.data}: {error}") from None
-    groups: dict[str, list[InputFile]] = {"bars": [], "definitions": []}
-    for item in listed:
-        group = "definitions" if item.schema == "definition" else "bars"
-        groups[group].append(InputFile(item.path, keys.file_digest(item.path)))
-    return {name: tuple(found) for name, found in groups.items()}
+    return {
+        group: tuple(InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.kind == kind)
+        for group, kind in (("bars", "bars"), ("definitions", "definitions"))
+    }
 
 
 def check_grid(settings: Settings) -> None:

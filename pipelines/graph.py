@@ -185,10 +185,15 @@ def _check_type(node: Node, parameter: str, wanted: Any, producer: Node, part: s
         offered = fields[part]
     if set(producer.per) - set(node.per):
         offered = list[offered]  # type: ignore[valid-type]
-    if wanted is not Any and wanted != offered:
+    if wanted is not Any and _listed(wanted) != offered:
         raise GraphError(
             f"node {node.name} wants {parameter}: {_text(wanted)}, but node {producer.name} makes {_text(offered)}"
         )
+
+
+def _listed(kind: Any) -> Any:
+    """Return Sequence[X] as list[X]: a gathered input is a list, and a function that only reads may ask for less."""
+    return list[typing.get_args(kind)[0]] if typing.get_origin(kind) is Sequence else kind  # type: ignore[misc]
 
 
 def _places(per: tuple[str, ...], axes: Axes) -> list[Coordinates]:

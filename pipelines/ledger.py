@@ -48,8 +48,9 @@ class Ledger:
         """Append a look unless its content key is there: a retry or a cache hit counts once."""
         if look.key in self.looks():
             return
+        # the leading newline ends a line that a crash may have cut, so that this look cannot vanish into it
         with self.path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(vars(look)) + "\n")
+            stream.write("\n" + json.dumps(vars(look)) + "\n")
 
     def summary(self) -> dict[str, int]:
         """Return how often the validation and the test rows were looked at, and with how many trials."""

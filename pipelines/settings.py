@@ -25,6 +25,14 @@ class InstrumentSettings:
     roll: RollSettings
     bars: BarRules
 
+    def __post_init__(self) -> None:
+        """Refuse two different ticks for one contract: one checks prices, the other prices slippage."""
+        if self.bars.tick_size != self.contract.tick_size:
+            raise ValueError(
+                f"instrument.bars.tick_size is {self.bars.tick_size}, but instrument.contract.tick_size is "
+                f"{self.contract.tick_size}: give both the exchange's tick"
+            )
+
 
 @dataclass(frozen=True)
 class LimitSettings:

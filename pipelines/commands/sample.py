@@ -9,7 +9,7 @@ from pathlib import Path
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode, UsageError
 
-EDGES = ("real", "power", "zero")
+EDGES = ("real", "power", "0")
 
 
 def execute(options: Options) -> int:
@@ -23,7 +23,7 @@ def execute(options: Options) -> int:
     arguments = dict(word.partition("=")[::2] for word in options.words if "=" in word)
     unknown = sorted(set(arguments) - {"edge", "seed"})
     if unknown:
-        raise UsageError(f"unknown argument {unknown[0]!r} of pipeline sample: known are edge=real|power|zero and seed=7")
+        raise UsageError(f"unknown argument {unknown[0]!r} of pipeline sample: known are edge=real|power|0 and seed=7")
     edge, seed = arguments.get("edge", "real"), arguments.get("seed", "7")
     if edge not in EDGES or not seed.isdigit():
         raise UsageError(f"pipeline sample: edge={edge} seed={seed}: edge is one of {', '.join(EDGES)}, seed a whole number")

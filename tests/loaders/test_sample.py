@@ -55,7 +55,7 @@ def test_same_arguments_give_the_same_bytes_in_another_process(tmp_path: Path) -
 
 
 def test_seed_and_edge_change_prices(tmp_path: Path) -> None:
-    variants = {(seed, edge): tmp_path / f"{seed}{edge}" for seed in (7, 8) for edge in ("real", "zero")}
+    variants = {(seed, edge): tmp_path / f"{seed}{edge}" for seed in (7, 8) for edge in ("real", "0")}
     for (seed, edge), folder in variants.items():
         write_sample(folder, seed, edge, 3)
     bars = "glbx-mdp3-20240225-20240228.ohlcv-1m.dbn.zst"

@@ -34,7 +34,7 @@ def read_outrights(folder: Path, names: list[str]) -> pd.DataFrame:
     return bars.assign(moment=moment, session=trade_date, volume=bars["volume"].astype("int64"))
 
 
-@pytest.mark.parametrize("edge", ["real", "power", "zero"])
+@pytest.mark.parametrize("edge", ["real", "power", "0"])
 def test_full_set(tmp_path: Path, edge: str) -> None:
     started = time.perf_counter()
     report = write_sample(tmp_path / "sample", edge=edge)

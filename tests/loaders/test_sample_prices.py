@@ -72,12 +72,12 @@ def test_autoregression_has_the_stated_deviation_and_memory() -> None:
 def test_deviation_is_as_large_as_the_edition_says() -> None:
     for edge in ("real", "power"):
         assert np.std(prices(edge)[2]) == pytest.approx(EDITIONS[edge].deviation_sd, rel=0.08)
-    assert not prices("zero")[2].any()
+    assert not prices("0")[2].any()
 
 
 def test_editions_share_the_fair_value() -> None:
     _, real, deviation, _ = prices("real")
-    _, zero, _, _ = prices("zero")
+    _, zero, _, _ = prices("0")
     assert np.abs(real / zero - np.exp(deviation)).max() < 2 * TICK / zero.min()
 
 
@@ -91,7 +91,7 @@ def test_expected_return_is_what_follows_on_average() -> None:
 
 
 def test_returns_without_edge_are_uncorrelated_but_for_the_tick() -> None:
-    closes = prices("zero")[1]
+    closes = prices("0")[1]
     changes = np.diff(closes)
     found, error = lag_one(changes)
     # Rounding adds noise of variance tick^2 / 12 to each price, which the next change takes back.
@@ -102,14 +102,14 @@ def test_returns_without_edge_are_uncorrelated_but_for_the_tick() -> None:
 
 @pytest.mark.parametrize("window", [20, 60, 240])
 def test_reversion_without_edge_earns_nothing_before_costs(window: int) -> None:
-    gross, net = session_profit("zero", zscore_reversion(prices("zero")[1], window))
+    gross, net = session_profit("0", zscore_reversion(prices("0")[1], window))
     error = gross.std() * np.sqrt(gross.size)
     assert abs(gross.sum()) < 3.0 * error
     assert net.sum() < gross.sum()
 
 
 def test_volatility_has_a_daily_pattern_and_clusters() -> None:
-    closes, session = prices("zero")[1], prices("zero")[3]
+    closes, session = prices("0")[1], prices("0")[3]
     changes = pd.Series(np.diff(np.log(closes), prepend=np.log(closes[0])))
     minute = pd.Series(session).groupby(session).cumcount()
     by_minute = changes.groupby(minute).std()

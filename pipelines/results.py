@@ -1,0 +1,92 @@
+"""What is done with a finished fold: its ledger, its report, its figures for the command line."""
+
+import math
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines import artefacts
+from pipelines.configuration import as_tree
+from pipelines.graph import Graph, InputFile, Task
+from pipelines.ledger import Ledger, Look
+from pipelines.records import RunRecord, versions
+from pipelines.report.page import write_report
+from pipelines.settings import Settings
+from pipelines.store import Store
+from pipelines.task_execution import Outcome
+
+CONTENT = "report_content"
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """A fold's report and figures."""
+
+    fold: int
+    report: str
+    headline: str
+    metrics: dict[str, dict[str, float | None]]
+
+
+def finish_fold(
+    graph: Graph, fold: int, settings: Settings, files: Mapping[str, tuple[InputFile, ...]], store: Store, record: RunRecord,
+    outcomes: Mapping[str, Outcome],
+) -> FoldResult:
+    """Count the looks of the fold's evaluations, write its report and return its figures."""
+    task = graph[f"{CONTENT}[fold={fold}]"]
+    content = artefacts.read_parts(store.verified(task.key), task.kind)
+    mine = [graph[name] for name in _with_upstream(graph, task)]
+    ledger = _ledger(store, settings, files, content.document, fold)
+    for each in mine:
+        if each.node.evaluates:
+            ledger.record(Look(each.key, each.name, each.node.evaluates, max(1, outcomes[each.name].trials), record.run))
+    run = {
+        "run": record.run,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "command": " ".join(["pipeline", *sys.argv[1:]]),
+        "configuration": as_tree(settings),
+        "nodes": [
+            {"name": row.task, "key": row.key, "seconds": row.seconds, "cached": row.cached}
+            for row in (outcomes[each.name] for each in mine)
+        ],
+        "executor": settings.sweep.executor,
+        "fallback_reason": None,
+        "versions": versions(),
+        "seeds": list(settings.training.seeds),
+        "ledger": ledger.summary(),
+    }
+    path = record.folder / f"fold-{fold}" / "report.html"
+    write_report(content, run, path)
+    return FoldResult(fold, str(path), _headline(path), _metrics(content.document))
+
+
+def _with_upstream(graph: Graph, task: Task) -> list[str]:
+    return [each.name for each in graph.needed_for([task.name]).tasks]
+
+
+def _ledger(
+    store: Store, settings: Settings, files: Mapping[str, tuple[InputFile, ...]], document: Mapping[str, Any], fold: int
+) -> Ledger:
+    """The ledger of these rows: the same files and instants share it, whatever the configuration was."""
+    data = {"root": settings.instrument.root, "files": sorted(item.sha256 for item in files["bars"])}
+    entry = next(row for row in document["folds"] if row["fold"] == fold)
+    return Ledger.of(store, data, {name: entry[name] for name in ("validation", "test")})
+
+
+def _headline(path: Path) -> str:
+    import json
+
+    verdict = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["verdict"]
+    return str(verdict["headline"])
+
+
+def _metrics(document: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
+    return {
+        model["model"]: {
+            name: value if value is not None and math.isfinite(value) else None for name, value in model["metrics"].items()
+        }
+        for model in document["models"]
+    }

@@ -1,0 +1,69 @@
+"""From a feature set to the rows of a fold and the normalised features a model may see on it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pipelines.steps.feature_set import FeatureSet
+from training.folds import Fold, FoldSettings, fold_report, select_fold, walk_forward
+from validation.gate import gate_features
+from validation.normalise import Normaliser, fit_normaliser, normalise
+
+
+@dataclass(frozen=True)
+class FoldTable:
+    """All folds of a feature set and their description for the report."""
+
+    folds: tuple[Fold, ...]
+    reports: list[dict[str, object]]
+
+
+@dataclass(frozen=True)
+class NormalisedFeatures:
+    """Features [bars, F] float32 on the scale of one fold's train rows, NaN where a feature does not exist yet.
+
+    `first_valid` is the first row at which every feature exists; every later row has passed the gate (layer 5).
+    """
+
+    z: NDArray[np.float32]
+    normaliser: Normaliser
+    findings: pd.DataFrame
+    first_valid: int
+    limit: float
+
+
+def fold_table(feature_set: FeatureSet, settings: FoldSettings) -> FoldTable:
+    """Cut the walk-forward folds from the rows at which every feature exists; raises FoldError for too few bars."""
+    first = feature_set.first_valid
+    times = feature_set.bars["ts_event"]
+    cut = walk_forward(times.iloc[first:], settings)
+    folds = tuple(replace(fold, **{name: _moved(getattr(fold, name), first) for name in BLOCKS}) for fold in cut)
+    return FoldTable(folds, [fold_report(fold, times, settings) for fold in folds])
+
+
+BLOCKS = ("train", "validation", "test")
+
+
+def fold_rows(table: FoldTable, index: int) -> Fold:
+    """Return one fold; raises FoldError naming how many there are."""
+    return select_fold(list(table.folds), index)
+
+
+def normalised_features(feature_set: FeatureSet, fold: Fold, limit: float) -> NormalisedFeatures:
+    """Fit the normaliser on the fold's train rows only, apply it to every row and clamp (layer 4); gate it (layer 5)."""
+    normaliser = fit_normaliser(feature_set.features, fold.train)
+    z, findings = normalise(feature_set.features, normaliser, limit)
+    value = NormalisedFeatures(z, normaliser, findings, feature_set.first_valid, limit)
+    gate_normalised(value, "fresh computation")
+    return value
+
+
+def gate_normalised(value: NormalisedFeatures, where: str) -> None:
+    """Layer 5: every row from the first complete one on is finite and within the limit; raises GateError otherwise."""
+    gate_features(value.z, np.arange(len(value.z)) >= value.first_valid, value.limit, where)
+
+
+def _moved(rows: tuple[int, int], by: int) -> tuple[int, int]:
+    return rows[0] + by, rows[1] + by

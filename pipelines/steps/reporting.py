@@ -1,0 +1,127 @@
+"""From the artefacts of a fold to the content of its report."""
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kernels.execution import Instrument
+from loaders.outrights import OutrightBars
+from loaders.roll import RolledBars
+from pipelines.report.content import report_content
+from pipelines.report.document import ReportContent
+from pipelines.report.types import Evaluation, Ranking
+from pipelines.steps.fold_rows import FoldTable, NormalisedFeatures
+from pipelines.steps.feature_set import FeatureSet
+from pipelines.steps.modelling import LinearResult
+from pipelines.steps.sweeping import StrategyRanking
+from training.policy import Policy
+from validation.sanitise import Sanitised
+
+FOLLOWED = "followed"
+
+
+def data_label(truth_files: tuple[Path, ...]) -> dict[str, Any]:
+    """Return what a generated data set says of itself ({"edge", "label"}); real data says nothing."""
+    for path in truth_files:
+        truth = json.loads(path.read_text(encoding="utf-8"))
+        return {"label": truth["label"]}
+    return {"label": None}
+
+
+def fold_report_content(
+    parts: list[OutrightBars],
+    rolled: RolledBars,
+    sanitised: Sanitised,
+    feature_set: FeatureSet,
+    table: FoldTable,
+    fold: int,
+    normalised: NormalisedFeatures,
+    rankings: list[StrategyRanking],
+    strategy_models: list[Evaluation],
+    policies: list[Policy],
+    policy_models: list[Evaluation],
+    linear: LinearResult,
+    linear_model: Evaluation,
+    benchmarks: list[Evaluation],
+    hindsight: float,
+    label: dict[str, Any],
+    capital: float,
+    contract: Instrument,
+    strategies: tuple[str, ...],
+) -> ReportContent:
+    """Gather a fold's artefacts into the report's content; raises ReportError when the data funnel does not add up."""
+    return report_content(
+        funnel=data_funnel(parts, rolled, sanitised, feature_set),
+        findings=pd.concat([sanitised.findings, feature_set.findings, normalised.findings], ignore_index=True),
+        quarantined=len(sanitised.quarantine),
+        folds=[_fold_entry(entry) for entry in table.reports],
+        fold=fold,
+        rolls=rolls(rolled),
+        rankings={
+            name: Ranking(ranking.parameters, ranking.metric, ranking.table)
+            for name, ranking in zip(strategies, rankings, strict=True)
+        },
+        evaluations=[*benchmarks, *strategy_models, linear_model, *policy_models],
+        training=[{"seed": policy.seed, "history": policy.history} for policy in policies],
+        information=linear.information,
+        hindsight=hindsight,
+        capital=capital,
+        currency=contract.currency,
+        instrument=asdict(contract),
+        edge=label["label"],
+    )
+
+
+def data_funnel(
+    parts: list[OutrightBars], rolled: RolledBars, sanitised: Sanitised, feature_set: FeatureSet
+) -> dict[str, Any]:
+    """Count every record from the files to the features; each stage's loss is named by kind or rule."""
+    dropped: Counter[str] = Counter()
+    for part in parts:
+        dropped.update(part.report["dropped"])
+    outrights = sum(int(part.report["outright"]) for part in parts)
+    counts = rolled.report
+    rejected = sanitised.quarantine.loc[sanitised.quarantine["role"] == FOLLOWED, "rule"].value_counts()
+    bars = len(feature_set.bars)
+    return {
+        "records": sum(int(part.report["records"]) for part in parts),
+        "stages": [
+            {"name": "outrights", "rows": outrights, "dropped": dict(dropped)},
+            {
+                "name": "followed contract",
+                "rows": counts["followed"],
+                "dropped": {"other contract": counts["not_followed"], "other contract beside a roll": counts["left"] + counts["next"]},
+            },
+            {"name": "accepted", "rows": bars, "dropped": {str(rule): int(rows) for rule, rows in rejected.items()}},
+            {"name": "with features", "rows": bars - feature_set.first_valid, "dropped": {"warm-up": feature_set.first_valid}},
+        ],
+    }
+
+
+def rolls(rolled: RolledBars) -> pd.DataFrame:
+    """Return a row a roll: session, contract left and entered, and the volumes of the session before that decided it."""
+    schedule = rolled.schedule
+    changes = np.flatnonzero(schedule["expiry"].to_numpy()[1:] != schedule["expiry"].to_numpy()[:-1]) + 1
+    return pd.DataFrame(
+        {
+            "session": schedule["session"].to_numpy()[changes],
+            "left": schedule["contract"].to_numpy()[changes - 1],
+            "entered": schedule["contract"].to_numpy()[changes],
+            "volume_left": schedule["volume_left"].to_numpy()[changes],
+            "volume_entered": schedule["volume"].to_numpy()[changes],
+        }
+    )
+
+
+def _fold_entry(report: dict[str, Any]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"fold": report["index"]}
+    for name in ("train", "validation", "test"):
+        block = report[name]
+        first, last = (int(pd.Timestamp(block[end]).as_unit("ns").value) for end in ("first", "last"))
+        entry[name] = {"first": first, "last": last, "rows": block["bars"]}
+    return entry

@@ -1,0 +1,83 @@
+"""A strategy's sweep on validation rows, in chunks, and the ranking of all of its combinations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from kernels.execution import Costs, Execution, Instrument
+from kernels.strategies import STRATEGIES
+from kernels.sweep import combinations, sweep, warm_up
+from training.folds import Fold
+
+METRICS = (
+    "net_profit", "gross_profit", "fees", "total_return", "cagr", "volatility", "sharpe", "sortino", "calmar", "max_drawdown",
+    "trades", "win_rate", "profit_factor", "expectancy", "exposure", "turnover", "final_equity",
+)
+
+
+@dataclass(frozen=True)
+class SweepChunk:
+    """Some combinations of a strategy: a row each with parameters, then metrics; `start` is the warm-up of the whole grid."""
+
+    table: pd.DataFrame
+    start: int
+
+
+@dataclass(frozen=True)
+class StrategyRanking:
+    """All combinations of a strategy on validation rows.
+
+    `best` holds the parameters of the best by `metric` (empty where no combination has a defined value); `trials` is what
+    the ledger counts.
+    """
+
+    table: pd.DataFrame
+    parameters: tuple[str, ...]
+    metric: str
+    best: dict[str, float]
+    start: int
+    trials: int
+
+
+def sweep_chunk(
+    bars: pd.DataFrame,
+    fold: Fold,
+    strategy: str,
+    chunk: int,
+    grid: Mapping[str, tuple[float, ...]],
+    chunk_combinations: int,
+    contract: Instrument,
+    costs: Costs,
+    execution: Execution,
+    capital: float,
+    executor: str,
+) -> SweepChunk:
+    """Score one chunk of a strategy's combinations on the fold's validation rows; indicators run from the first bar.
+
+    Bars after the validation rows are cut off before the sweep sees them.
+    """
+    made = STRATEGIES[strategy]()
+    table = combinations(grid, made)
+    start = warm_up(made, table)
+    rows = table.iloc[chunk * chunk_combinations : (chunk + 1) * chunk_combinations].reset_index(drop=True)
+    result = sweep(
+        made, bars.iloc[: fold.validation[1]], grid=rows, costs=costs, instrument=contract, capital=capital, execution=execution,
+        metrics=list(METRICS), windows=[fold.validation], returns="session", executor=executor, start=start, threads=1,
+    )
+    return SweepChunk(result.table, start)
+
+
+def strategy_ranking(chunks: list[SweepChunk], strategy: str, rank_by: str) -> StrategyRanking:
+    """Join the chunks in the order of the grid and name the best combination; ties go to the earlier one, NaN never wins."""
+    table = pd.concat([chunk.table for chunk in chunks], ignore_index=True)
+    parameters = tuple(STRATEGIES[strategy]().parameters)
+    if rank_by not in table.columns:
+        raise ValueError(f"sweep.rank_by={rank_by} is not a metric of the sweep; choose one of {', '.join(METRICS)}")
+    scores = table[rank_by].to_numpy(dtype=np.float64)
+    best: dict[str, float] = {}
+    if np.isfinite(scores).any():
+        row = table.iloc[int(np.nanargmax(np.where(np.isinf(scores), np.nan, scores)))]
+        best = {name: float(row[name]) for name in parameters}
+    return StrategyRanking(table, parameters, rank_by, best, chunks[0].start, len(table))

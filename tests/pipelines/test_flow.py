@@ -1,0 +1,83 @@
+"""The whole flow on the small sample: every runner gives the same artefacts, and a second run computes nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipelines.cli import main
+from pipelines.store import Store
+
+
+def run(capsys, store: Path, settings, *words: str) -> dict:
+    """Run the command line in this process and return its JSON."""
+    code = main(["run", "fold=0", f"store={store}", *settings, *words, "--json", "--quiet"])
+    answer = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    assert code == 0, answer
+    return answer
+
+
+@pytest.fixture(scope="module")
+def serial_store(tmp_path_factory, small_settings):
+    """The flow run once, serially."""
+    store = tmp_path_factory.mktemp("serial") / "store"
+    assert main(["run", "fold=0", f"store={store}", *small_settings, "cluster=serial", "--quiet"]) == 0
+    return store
+
+
+def test_the_serial_run_reports_every_model_and_a_second_run_finds_everything_cached(capsys, serial_store, small_settings):
+    answer = run(capsys, serial_store, small_settings, "cluster=serial")
+    assert all(node["cached"] for node in answer["nodes"])
+    assert {"buy_and_hold", "flat", "ema_cross", "zscore_reversion", "donchian_breakout", "linear"} <= set(answer["metrics"])
+    assert answer["metrics"]["flat"]["net_profit"] == 0.0
+    assert answer["metrics"]["flat"]["sharpe"] is None
+    assert (answer["fold"], answer["status"], answer["fallback_reason"]) == (0, "done", None)
+    page = Path(answer["report"]).read_text()
+    assert "<html" in page and "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
+
+
+@pytest.mark.parametrize("cluster", ["threads", "processes"])
+def test_every_cluster_makes_the_same_artefacts_bit_for_bit(capsys, tmp_path, serial_store, small_settings, cluster, contents):
+    run(capsys, tmp_path / "store", small_settings, f"cluster={cluster}")
+    assert contents(tmp_path / "store") == contents(serial_store)
+
+
+def test_the_plan_says_what_is_cached_and_why_the_rest_is_not(capsys, serial_store, small_settings):
+    def planned(*words):
+        assert main(["plan", "fold=0", f"store={serial_store}", *small_settings, *words, "--json"]) == 0
+        return {row["name"]: row for row in json.loads(capsys.readouterr().out)["nodes"]}
+
+    assert all(row["cached"] for row in planned().values())
+    rows = planned("instrument.costs.slippage_ticks=2")
+    assert rows["feature_set"]["cached"] and rows["normalised[fold=0]"]["cached"]
+    chunk = rows["sweep[fold=0,strategy=ema_cross,chunk=0]"]
+    assert not chunk["cached"] and chunk["reason"] == "configuration changed: costs.slippage_ticks"
+
+
+def test_a_damaged_artefact_is_recomputed_and_the_result_is_the_same(capsys, serial_store, small_settings, contents):
+    before = contents(serial_store)
+    store = Store(serial_store)
+    reference = store.remembered("feature_set")
+    path = store.folder(reference["key"]) / "features.npy"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 16
+    path.write_bytes(data)
+    run(capsys, serial_store, small_settings, "cluster=serial", "training.seeds=0,1,2")
+    assert {key: files for key, files in contents(serial_store).items() if key in before} == before
+
+
+def test_looks_at_test_rows_are_counted_once_however_often_the_run_is_repeated(capsys, serial_store, small_settings):
+    def looks():
+        answer = run(capsys, serial_store, small_settings, "cluster=serial")
+        return json.loads(Path(answer["report"]).with_suffix(".json").read_text())["ledger"]
+
+    assert looks() == looks()
+
+
+def test_the_funnel_accounts_for_every_planted_fault(capsys, serial_store, small_settings, small_sample):
+    answer = run(capsys, serial_store, small_settings, "cluster=serial")
+    funnel = json.loads(Path(answer["report"]).with_suffix(".json").read_text())["funnel"]
+    truth = json.loads((small_sample / "truth.json").read_text())
+    rejected = [fault for fault in truth["faults"] if fault["expected"]["action"] == "rejected"]
+    accepted = next(stage for stage in funnel["stages"] if stage["name"] == "accepted")
+    assert sum(accepted["dropped"].values()) == len(rejected)
