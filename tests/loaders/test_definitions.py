@@ -4,11 +4,19 @@ from pathlib import Path
 
 import pytest
 
+from loaders.definitions import read_definitions
 from loaders.errors import DamagedFileError, DataError
 from loaders.grammar import GRAMMARS
-from loaders.definitions import read_definitions
 from tests.loaders.dbn_builder import (
-    bars, definition, frame, load, mapping, metadata, ns, write, write_definitions,
+    bars,
+    definition,
+    frame,
+    load,
+    mapping,
+    metadata,
+    ns,
+    write,
+    write_definitions,
 )
 
 NOON = "2024-03-04 12:00"
@@ -57,7 +65,8 @@ def test_an_id_is_defined_by_date_and_the_last_definition_of_a_day_counts(path: 
 
 def test_an_older_definition_holds_while_the_id_keeps_its_symbol(path: Path, tmp_path: Path) -> None:
     defined = write_definitions(tmp_path / "d.dbn.zst", definition("2024-03-04", 7, "ESM4", "ES", "F"))
-    head = metadata([mapping("ESM4", ("2024-03-01", "2024-03-10", 7)), mapping("ESH4-ESM4", ("2024-03-10", "2024-04-01", 7))])
+    head = metadata([mapping("ESM4", ("2024-03-01", "2024-03-10", 7)),
+                     mapping("ESH4-ESM4", ("2024-03-10", "2024-04-01", 7))])
     rows = bars([("2024-03-03 12:00", 7, 5000), ("2024-03-06 12:00", 7, 5100), ("2024-03-11 12:00", 7, 50)])
     loaded = load(write(path, head, rows), definitions=[defined])
     assert len(loaded.bars) == 2
@@ -77,9 +86,11 @@ def test_definitions_of_several_versions_go_together(path: Path, tmp_path: Path,
 
 
 def test_maturity_and_expiration_come_from_the_definition(path: Path, tmp_path: Path) -> None:
-    record = definition(DAY, 7, "XY2", "ES", "F", maturity_year=2024, maturity_month=6, expiration=ns("2024-06-21 13:30"))
+    record = definition(DAY, 7, "XY2", "ES", "F", maturity_year=2024, maturity_month=6,
+                        expiration=ns("2024-06-21 13:30"))
+    defined = write_definitions(tmp_path / "d.dbn", record)
     head = metadata([mapping("XY2", ("2024-03-01", "2024-04-01", 7))])
-    loaded = load(write(path, head, bars([(NOON, 7, 5000)])), definitions=[write_definitions(tmp_path / "d.dbn", record)])
+    loaded = load(write(path, head, bars([(NOON, 7, 5000)])), definitions=[defined])
     assert loaded.listed.to_numpy().tolist() == [[202406, "XY2", 20240304, 20240621]]
     unknown = write_definitions(tmp_path / "e.dbn", definition(DAY, 7, "XY2", "ES", "F"))
     with pytest.raises(DataError, match="outright XY2: neither its definition nor its symbol"):

@@ -8,7 +8,16 @@ import pytest
 from loaders.errors import DamagedFileError, DataError
 from loaders.files import describe, list_data_files
 from tests.loaders.dbn_builder import (
-    END, START, bars, definition, frame, mapping, metadata, ns, write, write_definitions,
+    END,
+    START,
+    bars,
+    definition,
+    frame,
+    mapping,
+    metadata,
+    ns,
+    write,
+    write_definitions,
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from loaders.errors import DataError, DamagedFileError
+from loaders.errors import DamagedFileError, DataError
 from loaders.frames import open_content, walk_frames
 from tests.loaders.dbn_builder import frame
 

@@ -12,7 +12,16 @@ from loaders.grammar import KINDS
 from loaders.outrights import OutrightBars
 from loaders.types import OUTRIGHT_COLUMNS, UNDEF_PRICE
 from tests.loaders.dbn_builder import (
-    POINT, bar, bars, definition, load, mapping, metadata, ns, write, write_definitions,
+    POINT,
+    bar,
+    bars,
+    definition,
+    load,
+    mapping,
+    metadata,
+    ns,
+    write,
+    write_definitions,
 )
 
 MARCH = ("2024-03-01", "2024-04-01")
@@ -95,7 +104,8 @@ def test_nanoseconds_are_kept_exactly(path: Path) -> None:  # case C08
 
 def test_equal_and_differing_duplicates_pass_through(path: Path) -> None:  # case C04: layer 1 decides
     rows = [("2024-03-05 14:30", 1, 5000.0, 100), ("2024-03-05 14:31", 1, 5001.0, 120),
-            ("2024-03-05 14:31", 1, 5001.5, 130), ("2024-03-05 14:31", 2, 5040.0, 7), ("2024-03-05 14:32", 1, 5002.0, 90)]
+            ("2024-03-05 14:31", 1, 5001.5, 130), ("2024-03-05 14:31", 2, 5040.0, 7),
+            ("2024-03-05 14:32", 1, 5002.0, 90)]
     table = load(mapped(path, ["ESH4", "ESM4"], bars(rows))).bars
     assert table["volume"].tolist() == [100, 120, 130, 7, 90]
     assert table["contract"].tolist() == ["ESH4", "ESH4", "ESH4", "ESM4", "ESH4"]
@@ -120,7 +130,8 @@ def test_a_step_back_is_seen_across_chunks(path: Path) -> None:
 
 
 def test_an_id_reused_for_another_symbol_is_judged_by_date(path: Path) -> None:  # dbn.md §8.5
-    head = metadata([mapping("ESH4-ESM4", ("2024-03-01", "2024-03-10", 7)), mapping("ESM4", ("2024-03-10", "2024-04-01", 7))])
+    head = metadata([mapping("ESH4-ESM4", ("2024-03-01", "2024-03-10", 7)),
+                     mapping("ESM4", ("2024-03-10", "2024-04-01", 7))])
     rows = bars([("2024-03-09 23:59", 7, 50), ("2024-03-10 00:00", 7, 5100)])
     loaded = load(write(path, head, rows))
     assert fate(loaded) == {"calendar_spread": 1}
@@ -131,7 +142,8 @@ def test_one_symbol_of_two_decades_is_two_contracts(path: Path) -> None:  # dbn.
     head = metadata([mapping("ESH4", ("2014-01-01", "2014-03-22", 7), ("2024-01-01", "2024-03-16", 9))])
     loaded = load(write(path, head, bars([("2014-03-03 15:00", 7, 1850), ("2024-03-04 15:00", 9, 5100)])))
     assert loaded.bars["expiry"].tolist() == [201403, 202403]
-    assert loaded.listed.to_numpy().tolist() == [[201403, "ESH4", 20140101, 20140321], [202403, "ESH4", 20240101, 20240315]]
+    assert loaded.listed.to_numpy().tolist() == [
+        [201403, "ESH4", 20140101, 20140321], [202403, "ESH4", 20240101, 20240315]]
 
 
 def test_one_and_two_digit_years_are_the_same_contract(path: Path) -> None:
@@ -140,7 +152,8 @@ def test_one_and_two_digit_years_are_the_same_contract(path: Path) -> None:
 
 
 def test_a_mapping_interval_without_a_day_counts_as_unmapped(path: Path) -> None:  # case C14
-    head = metadata([mapping("ESM4", ("2024-05-09", "2024-05-09", 5602)), mapping("ESU4", ("2024-05-09", "2024-05-10", 2))])
+    head = metadata([mapping("ESM4", ("2024-05-09", "2024-05-09", 5602)),
+                     mapping("ESU4", ("2024-05-09", "2024-05-10", 2))])
     loaded = load(write(path, head, bars([("2024-05-09 10:00", 5602, 5200), ("2024-05-09 10:00", 2, 5260)])))
     assert fate(loaded) == {"unmapped": 1}
     assert loaded.report["unmapped_ids"] == [5602]
@@ -157,7 +170,8 @@ def test_an_empty_day_gives_an_empty_table_of_the_same_types(path: Path) -> None
 
 def test_a_file_without_the_root_is_an_error_that_names_what_is_there(path: Path) -> None:
     rows = bars([(NOON, 1, 5000), (NOON, 2, 50), (NOON, 3, 18000)])
-    with pytest.raises(DataError, match=r"es\.ohlcv.*none of its 3 records.*'CL'; outright roots seen: ES, NQ;.*ESH4-ESM4"):
+    found = r"es\.ohlcv.*none of its 3 records.*'CL'; outright roots seen: ES, NQ;.*ESH4-ESM4"
+    with pytest.raises(DataError, match=found):
         load(mapped(path, ["ESH4", "ESH4-ESM4", "NQH4"], rows), root="CL")
 
 

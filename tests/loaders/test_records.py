@@ -93,7 +93,7 @@ def test_a_compressed_file_cut_at_a_record_boundary_is_refused(path: Path, head:
     write(path, head, body)
     whole = path.read_bytes()
     first = len(frame(head))
-    for length in noise.sample(range(first + 1, len(whole)), 60) + [len(whole) - 1]:
+    for length in [*noise.sample(range(first + 1, len(whole)), 60), len(whole) - 1]:
         path.write_bytes(whole[:length])
         with pytest.raises(DamagedFileError, match="truncated"):
             count(path)
@@ -107,7 +107,7 @@ def test_what_only_a_manifest_can_show_is_read_as_it_is(any_path: Path, head: by
 
 @pytest.mark.parametrize("cut", [1, 7, 8, 60, -1])
 def test_cut_metadata_is_refused(any_path: Path, head: bytes, cut: int) -> None:
-    with pytest.raises(DamagedFileError, match="truncated|no DBN file"):
+    with pytest.raises(DamagedFileError, match=r"truncated|no DBN file"):
         read_metadata(write(any_path, head[:cut]))
 
 
