@@ -35,7 +35,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("body", "(C - O) / (H - L + e |C|)", -1, 1, 1, "trend"),
     Feature("upper_wick", "(H - max(O, C)) / (H - L + e |C|)", 0, 1, 1, "trend"),
     Feature("clv", "(2 C - H - L) / (H - L + e |C|)", -1, 1, 1, "trend"),
-    Feature("z_20", "(C - m20 C) / sd20 C", -5, 5, 20, "oscillators"),
+    Feature("z_20", "(C - m20 C) / sd20 C", -4.249, 4.249, 20, "oscillators"),
     Feature("z_240", "(C - m240 C) / sd240 C, clip 5", -5, 5, 240, "oscillators"),
     Feature(
         "rsi_14", "(g - l) / (g + l); g, l = m14 of the up and down moves of C (Cutler; RSI / 50 - 1)",
