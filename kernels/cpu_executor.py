@@ -108,10 +108,12 @@ def write_source(folder: Path, digest: str, text: str) -> Path:
 
 @functools.lru_cache(maxsize=64)
 def _load(path: Path, digest: str) -> Callable[..., None]:
-    spec = importlib.util.spec_from_file_location(f"program_{digest}", path)
+    name = f"walkfold_program_{digest}"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be loaded; remove it and run again")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # numba imports a cached function's module by name
     spec.loader.exec_module(module)
     run: Callable[..., None] = module.run
     return run

@@ -1,9 +1,14 @@
 """What every executor takes and returns."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kernels.program import Program
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,25 @@ class Run:
 
     states: NDArray[np.float64]
     outputs: NDArray[np.float64]
+
+
+Execute: TypeAlias = Callable[[Program, Inputs, int, int, NDArray[np.float64]], Run]
+"""Runs a program over bars [start, stop) from given states [states, lanes]."""
+
+
+@dataclass
+class Timed:
+    """An executor that sums the seconds it took, compilation included."""
+
+    execute: Execute
+    seconds: float = 0.0
+
+    def run(self, program: Program, inputs: Inputs, start: int, stop: int, states: NDArray[np.float64]) -> Run:
+        """Runs the program on the executor."""
+        begun = time.perf_counter()
+        run = self.execute(program, inputs, start, stop, states)
+        self.seconds += time.perf_counter() - begun
+        return run
 
 
 def canonical(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,33 +1,24 @@
 """The plan of a sweep: what is computed once, for which lanes and windows, by which executor."""
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernels import numpy_executor
-from kernels.executor import Inputs, Run
+from kernels.executor import Execute, Inputs, Run
 from kernels.expressions import TARGET, nodes, parameters
 from kernels.hoisting import Hoisted, hoist
 from kernels.metrics import Totals
-from kernels.rows import Array, Columns, Execute, Family, Lanes, RowWriter, distinct, lane_values
+from kernels.rows import Array, Columns, Family, Lanes, RowWriter, distinct, lane_values
 from kernels.simulation import EVENTS, PERIOD_END, Conditions, account_graph, target_graph
 from kernels.strategy import Strategy
 from kernels.trace import pruned, without_outputs
 from kernels.values import Value
 
 Window: TypeAlias = tuple[int, int]
-
-
-@dataclass
-class Clock:
-    """Seconds spent by phase of a sweep; for its profile."""
-
-    rows: float = 0.0
-    run: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,6 @@ class Plan:
     start: int
     periods_per_year: float
     execute: Execute
-    clock: Clock = field(default_factory=Clock)
 
     def totals(self, states: Sequence[str], lanes: Lanes, count: int) -> list[Totals]:
         """Final values of the named states for each window, for ``count`` lanes."""
@@ -98,10 +88,7 @@ class Plan:
         program = hoisted.program
         states = np.stack([target if s.name == TARGET else np.full(count, s.initial) for s in program.states])
         inputs = self._inputs(hoisted, lanes, count, window, families)
-        begun = time.perf_counter()
-        run = self.execute(program, inputs, begin + 1, stop, states)
-        self.clock.run += time.perf_counter() - begun
-        return run
+        return self.execute(program, inputs, begin + 1, stop, states)
 
     def _targets(self, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Array:
         """The target decided at the close of the window's first bar [lanes]."""
@@ -118,7 +105,6 @@ class Plan:
     def _inputs(
         self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family]
     ) -> Inputs:
-        begun = time.perf_counter()
         writer = RowWriter(self.columns, self.execute)
         for node in hoisted.families:
             if id(node) not in families:
@@ -129,15 +115,13 @@ class Plan:
         event = np.zeros(bars, dtype=bool)
         for place in hoisted.program.events:
             event |= rows[place].astype(bool)
-        inputs = Inputs(
+        return Inputs(
             rows=np.stack(rows, axis=1).astype(np.float64) if rows else np.empty((bars, 0)),
             families=tuple(family.matrix for family in found),
             index=np.array([family.index for family in found], dtype=np.int64).reshape(len(found), count),
             lanes=np.array([lane_values(node, lanes, count) for node in hoisted.lanes], np.float64).reshape(-1, count),
             event=event,
         )
-        self.clock.rows += time.perf_counter() - begun
-        return inputs
 
     def _row(self, writer: RowWriter, node: Value, window: Window) -> NDArray[Any]:
         if node.op == "col" and node.detail == PERIOD_END:

@@ -12,12 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.executor import Inputs, Run
+from kernels.executor import Execute, Inputs
 from kernels.expressions import nodes, parameters
 from kernels.hoisting import hoist
 from kernels.indicators import INDICATORS, Recursive, Windowed
 from kernels.opcodes import F64, OPCODES
-from kernels.program import Program
 from kernels.trace import trace
 from kernels.values import Value
 
@@ -25,7 +24,6 @@ Array: TypeAlias = NDArray[np.float64]
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 Lanes: TypeAlias = Mapping[str, Array]
 """Parameter name → one value a lane."""
-Execute: TypeAlias = Callable[[Program, Inputs, int, int, Array], Run]
 
 
 class WindowError(ValueError):

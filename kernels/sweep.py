@@ -19,6 +19,7 @@ from kernels.annualisation import periods_per_year
 from kernels.bars import bar_inputs
 from kernels.cpu_executor import CpuExecutor, default_cache
 from kernels.execution import Costs, Execution, Instrument
+from kernels.executor import Timed
 from kernels.grid import as_table, combinations, lanes
 from kernels.metrics import METRICS, compute, reads
 from kernels.plan import Plan, Window
@@ -77,7 +78,7 @@ def sweep(
     first = preparation.first_target(longest_warm_up(strategy.target, values), start)
     scored = preparation.scored_windows(windows, first, len(bars))
     runner = CpuExecutor(threads or os.cpu_count() or 1, cache or default_cache())
-    execute = numpy_executor.run if executor == "numpy" else runner.run
+    timed = Timed(numpy_executor.run if executor == "numpy" else runner.run)
     stop = max(end for _, end in scored)
     inputs = bar_inputs(bars)
     plan = Plan(
@@ -94,10 +95,10 @@ def sweep(
         windows=scored,
         start=first,
         periods_per_year=periods_per_year(bars, returns),
-        execute=execute,
+        execute=timed.run,
     )
     parts = _scores(plan, values, len(table), needed, metrics, row_bytes)
-    seconds = {"total": time.perf_counter() - begun, "compile": runner.compile_seconds}
+    seconds = _seconds(time.perf_counter() - begun, timed.seconds, runner.compile_seconds)
     profile = _profile(plan, "numpy" if executor == "numpy" else "cpu", returns, len(table), len(parts), seconds)
     return SweepResult(_table(table, metrics, parts, len(scored)), first, scored, profile, plan, bars, values)
 
@@ -158,5 +159,10 @@ def _profile(
         "chunks": chunks,
         "bar_steps": steps,
         "bar_steps_per_second": steps / max(seconds["total"] - seconds["compile"], 1e-9),
-        "seconds": {**seconds, "rows": plan.clock.rows, "run": plan.clock.run},
+        "seconds": seconds,
     }
+
+
+def _seconds(total: float, programs: float, compiling: float) -> dict[str, float]:
+    """Where the time went: compiling (or reading compiled code), running programs, all else (rows, tables)."""
+    return {"total": total, "compile": compiling, "run": programs - compiling, "rest": total - programs}

@@ -14,8 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.opcodes import OPCODES
-
 Array: TypeAlias = NDArray[np.float64]
 Parts: TypeAlias = tuple[Array, ...]
 Join: TypeAlias = Callable[[Parts, int, Parts, int], Parts]
@@ -28,15 +26,14 @@ def sums(x: Array, windows: Sequence[int]) -> list[Array]:
 
 
 def maxima(x: Array, windows: Sequence[int]) -> list[Array]:
-    """Largest of the last w bars for each w: a list of arrays [bars]."""
-    largest = OPCODES["maximum"].numpy  # fixes the sign of zero, which np.maximum does not
-    return [parts[0] for parts in _doubling((x,), windows, lambda a, _, b, __: (largest(a[0], b[0]),))]
+    """Largest of the last w bars for each w: a list of arrays [bars]; a zero comes out as +0."""
+    return [parts[0] for parts in _doubling((x + 0.0,), windows, lambda a, _, b, __: (np.maximum(a[0], b[0]),))]
 
 
 def minima(x: Array, windows: Sequence[int]) -> list[Array]:
-    """Smallest of the last w bars for each w: a list of arrays [bars]."""
-    smallest = OPCODES["minimum"].numpy
-    return [parts[0] for parts in _doubling((x,), windows, lambda a, _, b, __: (smallest(a[0], b[0]),))]
+    """Smallest of the last w bars for each w: a list of arrays [bars]; a zero comes out as +0."""
+    # x + 0.0 turns -0 into +0: which zero np.minimum picks depends on where in the array it stands
+    return [parts[0] for parts in _doubling((x + 0.0,), windows, lambda a, _, b, __: (np.minimum(a[0], b[0]),))]
 
 
 def moments(x: Array, windows: Sequence[int]) -> list[Parts]:
