@@ -96,4 +96,4 @@ def _require_bars(directory: Path, files: Sequence[DataFile]) -> None:
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
     """Sort key in which runs of digits count as numbers."""
-    return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|\D+", name)]
+    return [(not digits, int(digits or 0), text) for digits, text in re.findall(r"([0-9]+)|([^0-9]+)", name)]

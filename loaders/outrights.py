@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from loaders.definitions import read_definitions
 from loaders.errors import DataError
-from loaders.grammar import KINDS, OTHER_ROOT, OUTRIGHT, UNDEFINED_TIMESTAMP, UNDEFINED_VOLUME, UNMAPPED
+from loaders.grammar import KINDS, OUTRIGHT, UNDEFINED_TIMESTAMP, UNDEFINED_VOLUME, UNMAPPED
 from loaders.instruments import Instruments, instruments
 from loaders.records import DbnFile, open_dbn
-from loaders.types import BAR_RTYPES, NS_PER_DAY, OUTRIGHT_COLUMNS, SOURCE_SHIFT, strings, table
+from loaders.types import BAR_RTYPES, NS_PER_DAY, OUTRIGHT_COLUMNS, SOURCE_SHIFT, nanoseconds, strings, table
 
 _OUTRIGHT = KINDS.index(OUTRIGHT)
-_OTHER_ROOT = KINDS.index(OTHER_ROOT)
 _UNMAPPED = KINDS.index(UNMAPPED)
 _UNDEFINED_TIMESTAMP = KINDS.index(UNDEFINED_TIMESTAMP)
 _UNDEFINED_VOLUME = KINDS.index(UNDEFINED_VOLUME)
@@ -40,11 +39,11 @@ class OutrightBars:
 
 @dataclass(frozen=True, eq=False)
 class _Chunk:
-    """Per-record verdicts of one chunk: position in KINDS, instrument row, and the columns of its outright records."""
+    """One chunk judged: records by kind [KINDS] and by instrument row, ids without a symbol, the outright columns."""
 
-    kinds: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    ids: NDArray[np.int64]
+    by_kind: NDArray[np.int64]
+    by_row: NDArray[np.int64]
+    unmapped: NDArray[np.int64]
     kept: dict[str, NDArray[Any]]
     newest: int
 
@@ -93,7 +92,13 @@ def _judge(records: NDArray[Any], known: Instruments, source: int, newest: int) 
         "expiry": known.expiries(rows[keep], ts[keep] // NS_PER_DAY),
         "rows": rows[keep],
     }
-    return _Chunk(kinds, rows, ids, kept, int(reached[-1]))
+    return _Chunk(
+        by_kind=np.bincount(kinds, minlength=len(KINDS)),
+        by_row=np.bincount(rows, minlength=len(known.names)),
+        unmapped=np.unique(ids[kinds == _UNMAPPED]),
+        kept=kept,
+        newest=int(reached[-1]),
+    )
 
 
 def _table(chunks: list[_Chunk], known: Instruments) -> pd.DataFrame:
@@ -108,10 +113,9 @@ def _table(chunks: list[_Chunk], known: Instruments) -> pd.DataFrame:
 
 
 def _report(file: DbnFile, root: str, known: Instruments, chunks: list[_Chunk], bars: pd.DataFrame) -> dict[str, Any]:
-    counts = sum((np.bincount(chunk.kinds, minlength=len(KINDS)) for chunk in chunks), np.zeros(len(KINDS), np.int64))
-    symbols = len(known.mapped.symbols)
-    defined = sum(int(((chunk.rows >= symbols) & (chunk.rows < len(known.names) - 1)).sum()) for chunk in chunks)
-    unmapped = _distinct([chunk.ids[chunk.kinds == _UNMAPPED] for chunk in chunks])
+    counts = sum((chunk.by_kind for chunk in chunks), np.zeros(len(KINDS), np.int64))
+    definitions = slice(len(known.mapped.symbols), len(known.names) - 1)
+    unmapped = np.unique(np.concatenate([np.empty(0, np.int64), *(chunk.unmapped for chunk in chunks)]))
     return {
         "file": file.path.name,
         "dataset": file.metadata.dataset,
@@ -120,30 +124,26 @@ def _report(file: DbnFile, root: str, known: Instruments, chunks: list[_Chunk], 
         "records": int(counts.sum()),
         "outright": int(counts[_OUTRIGHT]),
         "dropped": {kind: int(n) for kind, n in zip(KINDS, counts, strict=True) if n and kind != OUTRIGHT},
-        "by_definition": defined,
-        "unmapped_ids": unmapped[:_SHOWN],
+        "by_definition": sum(int(chunk.by_row[definitions].sum()) for chunk in chunks),
+        "unmapped_ids": unmapped[:_SHOWN].tolist(),
         "contracts": sorted(set(bars["contract"])),
-        "first": _iso(bars["ts_event"].min()),
-        "last": _iso(bars["ts_event"].max()),
-        "requested": [_iso(pd.Timestamp(file.metadata.start, tz="UTC")),
-                      _iso(pd.Timestamp(file.metadata.end, tz="UTC") if file.metadata.end else pd.NaT)],
+        "first": _iso(nanoseconds(bars["ts_event"]).min()) if len(bars) else None,
+        "last": _iso(nanoseconds(bars["ts_event"]).max()) if len(bars) else None,
+        "requested": [_iso(file.metadata.start), _iso(file.metadata.end)],
     }
 
 
 def _nothing_left(path: Path, root: str, known: Instruments, chunks: list[_Chunk]) -> DataError:
-    seen = [known.names[row] for row in _distinct([chunk.rows for chunk in chunks])]
-    others = [known.names[row] for row in _distinct([chunk.rows[chunk.kinds == _OTHER_ROOT] for chunk in chunks])]
-    roots = sorted({found for name in others if known.grammar and (found := known.grammar.root(name))})
+    by_row = np.sum([chunk.by_row for chunk in chunks], axis=0)
+    seen = sorted({known.names[row] for row in np.flatnonzero(by_row)})
+    roots = sorted({found for name in seen if known.grammar and (found := known.grammar.root(name))})
     return DataError(
-        f"{path}: none of its {sum(len(chunk.kinds) for chunk in chunks)} records is an outright of root {root!r}; "
-        f"outright roots seen: {', '.join(roots) or 'none'}; symbols seen: {', '.join(sorted(set(seen))[:_SHOWN])}; "
+        f"{path}: none of its {by_row.sum()} records is an outright of root {root!r}; "
+        f"outright roots seen: {', '.join(roots) or 'none'}; symbols seen: {', '.join(seen[:_SHOWN])}; "
         "check root, or leave this file out"
     )
 
 
-def _distinct(parts: list[NDArray[np.int64]]) -> list[int]:
-    return [int(value) for value in np.unique(np.concatenate([np.unique(part) for part in parts]))] if parts else []
-
-
-def _iso(moment: pd.Timestamp) -> str | None:
-    return None if pd.isna(moment) else moment.isoformat()
+def _iso(moment: int | None) -> str | None:
+    """UTC nanoseconds as text; None for what is not given or not a time."""
+    return None if moment is None or moment > int(_LARGEST) else pd.Timestamp(moment, tz="UTC").isoformat()

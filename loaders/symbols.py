@@ -15,6 +15,7 @@ from loaders.errors import DataError
 
 UNMAPPED = -1
 DAY_BITS = 20  # days since 1970 fit until the year 4840
+_LAST_DAY = (1 << DAY_BITS) - 1
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def symbol_map(intervals: Iterable[Interval]) -> SymbolMap:
     symbols = sorted({i.symbol for i in kept})
     position = {symbol: code for code, symbol in enumerate(symbols)}
     ids = np.array([i.instrument_id for i in kept], dtype=np.int64)
-    starts = np.array([i.start for i in kept], dtype=np.int64)
+    starts = np.clip(np.array([i.start for i in kept], dtype=np.int64), 0, _LAST_DAY)
     return SymbolMap(
         symbols=tuple(symbols),
         keys=pack(ids, starts),

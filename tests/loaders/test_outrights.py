@@ -175,6 +175,11 @@ def test_a_file_without_the_root_is_an_error_that_names_what_is_there(path: Path
         load(mapped(path, ["ESH4", "ESH4-ESM4", "NQH4"], rows), root="CL")
 
 
+def test_a_request_without_end_or_with_an_undefined_start_is_reported_as_none(path: Path) -> None:
+    loaded = load(mapped(path, ["ESH4"], bars([(NOON, 1, 5000)]), start=2**64 - 1, end=None))
+    assert loaded.report["requested"] == [None, None]
+
+
 def test_a_dataset_without_a_symbol_rule_needs_definitions(path: Path, tmp_path: Path) -> None:
     bars_file = mapped(path, ["BRN FMJ0024!"], bars([(NOON, 1, 80)]), dataset="IFEU.IMPACT")
     with pytest.raises(DataError, match=r"dataset IFEU\.IMPACT \(known: GLBX\.MDP3\); put its definition files"):

@@ -40,6 +40,11 @@ def test_an_interval_without_a_day_maps_nothing() -> None:  # case C14
     assert names([Interval(5602, 100, 100, "ESM4")], (5602, 100)) == [None]
 
 
+def test_dates_before_1970_and_far_ahead_do_not_spill_into_other_ids() -> None:
+    wide = [Interval(7, -400_000, 2_900_000, "EVER"), Interval(8, 2_000_000, 2_900_000, "LATE")]
+    assert names(wide, (7, 0), (7, 20_000), (8, 20_000), (6, 20_000), (9, 0)) == ["EVER", "EVER", None, None, None]
+
+
 def test_two_symbols_for_one_id_and_day_are_refused() -> None:
     with pytest.raises(DataError, match="id 7 is mapped to both A and B from 1970-01-02"):
         symbol_map([Interval(7, 1, 5, "B"), Interval(7, 1, 9, "A")])
