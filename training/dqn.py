@@ -34,11 +34,11 @@ class DqnSettings:
     rows, spread evenly; the best one's weights are kept.
     """
 
-    steps: int = 1500
+    steps: int = 2000
     batch: int = 512
-    hidden: int = 48
-    learning_rate: float = 0.002
-    weight_decay: float = 0.02
+    hidden: int = 32
+    learning_rate: float = 0.0015
+    weight_decay: float = 3.0
     discount: float = 0.99
     n_step: int = 10
     target_rate: float = 0.02
@@ -86,28 +86,23 @@ def train_policy(
     over seeds and folds. Raises TrainingError for shapes that do not match and for losses that are not finite.
     """
     if len(features) != len(bars):
-        raise TrainingError(f"features have {len(features)} rows, bars {len(bars)}: pass the same bars that were featured")
+        raise TrainingError(f"features have {len(features)} rows, bars {len(bars)}: pass the bars they were made from")
     torch.set_num_threads(1)
     table = market(bars, fold.train, instrument, costs, execution)
     validation = market(bars, fold.validation, instrument, costs, execution)
     learner = _Learner(features, table, settings, seed)
     history: list[dict[str, Any]] = []
-    best: Policy | None = None
+    candidates: list[Policy] = []
     for look in range(settings.looks):
         first, last = (settings.steps * edge // settings.looks for edge in (look, look + 1))
         figures = learner.train(first, last)
         policy = learner.policy(last)
-        gross, paid = path_profit(validation, greedy_actions(policy, features, validation))
+        gross, paid = path_profit(validation, greedy_actions(policy, features, validation)[:-1])
         profit = float(gross.sum() - paid.sum())
         history.append({"step": last, **figures, "validation_profit": profit, "validation_costs": float(paid.sum())})
-        if best is None or profit > history[_entry(history, best.chosen_step)]["validation_profit"]:
-            best = policy
-    assert best is not None  # looks >= 1
-    return replace(best, looks=settings.looks, history=history)
-
-
-def _entry(history: list[dict[str, Any]], step: int) -> int:
-    return next(index for index, entry in enumerate(history) if entry["step"] == step)
+        candidates.append(policy)
+    profits = [entry["validation_profit"] for entry in history]
+    return replace(candidates[profits.index(max(profits))], looks=settings.looks, history=history)
 
 
 class _Learner:
@@ -118,14 +113,14 @@ class _Learner:
         self.scale = money_scale(table)
         self.costs = (switching_costs(table) / self.scale).astype(np.float32)
         rows = features[table.start : table.start + table.decisions + 1]
-        finite = np.isfinite(rows).all(axis=1)
+        finite = np.asarray(np.isfinite(rows).all(axis=1))
         self.rows = torch.from_numpy(np.where(finite[:, None], rows, np.float32(0.0)).astype(np.float32))
         self.windows: Holding = holding(table, self.scale, settings.discount, settings.n_step)
         later = finite[np.arange(table.decisions) + self.windows.bars]
         self.usable = self.windows.usable & finite[:-1]
         self.learnable = self.usable & later
         if not self.learnable.any():
-            raise TrainingError(f"rows {table.start}:{table.start + len(rows)}: no row has finite features and can execute")
+            raise TrainingError(f"none of the {len(rows)} rows from row {table.start} has finite features and can execute")
         numpy_seed, env_seed, torch_seed = np.random.SeedSequence([seed, 0x64716E]).generate_state(3)
         self.generator = np.random.default_rng(numpy_seed)
         self.environments = Environments(table, self.scale, settings.environments, settings.episode, int(env_seed))
@@ -155,7 +150,13 @@ class _Learner:
         """One round of experience with the online network."""
         settings = self.settings
         return collect(
-            self.environments, self.values, self.usable, exploration, settings.collect_steps, self.generator, self.replay
+            self.environments,
+            self.values,
+            self.usable,
+            exploration,
+            settings.collect_steps,
+            self.generator,
+            self.replay,
         )
 
     def values(self, row: NDArray[np.int32], portfolio: Portfolios) -> NDArray[np.float32]:
@@ -210,15 +211,23 @@ class _Learner:
             advantage, bias = network.advantage.weight, network.advantage.bias
             head = network.value.weight + advantage - advantage.mean(dim=0, keepdim=True)
             head_bias = network.value.bias + bias - bias.mean()
-            arrays = [
-                part.detach().numpy().copy()
-                for part in (
-                    network.first.weight.T, network.first.bias, network.second.weight.T, network.second.bias, head.T,
-                    head_bias,
-                )
-            ]
-        contiguous = [np.ascontiguousarray(part) for part in arrays]
-        return Policy(
-            *contiguous, costs=self.costs, scale=np.array([self.scale]), seed=self.seed, chosen_step=step, looks=0,
-            settings=asdict(self.settings),
-        )
+            layers = (network.first, network.second)
+            (first, first_bias), (second, second_bias) = ((_array(one.weight.T), _array(one.bias)) for one in layers)
+            return Policy(
+                first=first,
+                first_bias=first_bias,
+                second=second,
+                second_bias=second_bias,
+                head=_array(head.T),
+                head_bias=_array(head_bias),
+                costs=self.costs,
+                scale=np.array([self.scale]),
+                seed=self.seed,
+                chosen_step=step,
+                looks=0,
+                settings=asdict(self.settings),
+            )
+
+
+def _array(part: Tensor) -> NDArray[np.float32]:
+    return np.ascontiguousarray(part.detach().numpy(), dtype=np.float32).copy()

@@ -88,7 +88,7 @@ def switching_costs(table: Market) -> NDArray[np.float64]:
     """Mean cost [3, 3] in money of going from a position to an action, over the rows that can execute."""
     executed = table.after[:, 0, 2] == 2
     if not executed.any():
-        raise TrainingError(f"the {table.decisions} rows from row {table.start}: every bar is masked; choose other rows")
+        raise TrainingError(f"all {table.decisions} rows from row {table.start} are masked; choose other rows")
     mean: NDArray[np.float64] = table.costs[executed].mean(axis=0)
     return mean
 

@@ -21,10 +21,11 @@ class Policy:
     """Weights of the action-value network, the unit of its money, and how it was trained.
 
     `first` [features + 3, hidden], `second` [hidden, hidden], `head` [hidden, 3] (dueling streams merged) with their
-    biases, float32. `scale` float64 [1]: one bar's standard deviation of profit on the train rows, in money. `history`:
-    one entry a look at the validation rows (step, loss, reward, exploration, validation profit and costs in money).
-    `chosen_step`: the look with the best validation profit, whose weights these are. `looks`: how often the validation
-    rows were evaluated; each is a trial for the ledger.
+    biases, float32. `costs` [3, 3] float32: known cost of going from a position to an action, in units of `scale`; the
+    value of an action is the network's output less that. `scale` float64 [1]: one bar's standard deviation of profit on
+    the train rows, in money. `history`: one entry a look at the validation rows (step, loss, reward, exploration,
+    validation profit and costs in money). `chosen_step`: the look with the best validation profit, whose weights these
+    are. `looks`: how often the validation rows were evaluated; each is a trial for the ledger.
     """
 
     first: Weights
@@ -43,15 +44,17 @@ class Policy:
 
 
 def greedy_actions(policy: Policy, features: NDArray[np.float32], table: Market) -> NDArray[np.int8]:
-    """Action numbers [T] of the greedy policy at the rows of `table`, starting flat; `features` [bars, F] of all bars.
+    """Action numbers [T + 1] of the greedy policy at the rows of `table`, starting flat; `features` [bars, F].
 
-    The walk is sequential because the portfolio is part of the state. A row with a feature that is not finite keeps the
-    position; equal values keep it too. Sums run in one fixed order, so an action depends on nothing after its row.
+    The last one is decided at the market's last row and fills after it. The walk is sequential because the portfolio is
+    part of the state. A row with a feature that is not finite keeps the position; equal values keep it too. Sums run in
+    one fixed order, so an action depends on nothing after its row.
     """
-    rows = features[table.start : table.start + table.decisions]
-    if rows.shape != (table.decisions, policy.first.shape[0] - 3):
+    rows = features[table.start : table.start + table.decisions + 1]
+    expected = (table.decisions + 1, policy.first.shape[0] - 3)
+    if rows.shape != expected:
         raise TrainingError(
-            f"features {features.shape}: the policy needs {policy.first.shape[0] - 3} features for rows up to "
+            f"features {features.shape}: the policy needs {expected[1]} of them, for rows up to "
             f"{table.start + table.decisions}"
         )
     actions: NDArray[np.int8] = _walk(
@@ -62,12 +65,12 @@ def greedy_actions(policy: Policy, features: NDArray[np.float32], table: Market)
     return actions
 
 
-def action_values(policy: Policy, state: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Values [N, 3] of states [N, features + 3], in money scales, by the arithmetic of the greedy walk."""
-    values = np.empty((len(state), 3))
-    weights = (policy.first, policy.first_bias, policy.second, policy.second_bias, policy.head, policy.head_bias)
-    for row in range(len(state)):
-        values[row] = _values(np.ascontiguousarray(state[row], dtype=np.float32), *weights)
+def action_values(policy: Policy, state: NDArray[np.float32], position: int) -> NDArray[np.float32]:
+    """Values [3] of one state [features + 3] with a position number, in money scales; the greedy walk's arithmetic."""
+    values: NDArray[np.float32] = _values(
+        np.ascontiguousarray(state, dtype=np.float32), position, policy.first, policy.first_bias, policy.second,
+        policy.second_bias, policy.head, policy.head_bias, policy.costs,
+    )
     return values
 
 
@@ -109,5 +112,7 @@ def _walk(rows, gross, after, scale, first, first_bias, second, second_bias, hea
                 if values[other] > values[action]:
                     action = other
         actions[row] = action
+        if row == len(gross):
+            break
         position, unrealised, held = advance(gross, after, row, position, unrealised, held, action)
     return actions
