@@ -38,10 +38,13 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
         listed = list_data_files(Path(settings.data))
     except DataError as error:
         raise UsageError(f"data={settings.data}: {error}") from None
-    return {
+    truth = Path(settings.data) / "truth.json"
+    groups = {
         group: tuple(InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.kind == kind)
         for group, kind in (("bars", "bars"), ("definitions", "definitions"))
     }
+    groups["truth"] = (InputFile(truth, keys.file_digest(truth)),) if truth.is_file() else ()
+    return groups
 
 
 def check_grid(settings: Settings) -> None:

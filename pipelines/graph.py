@@ -33,7 +33,8 @@ class Node:
     `inputs` maps a parameter to `node` or `node.field` (one field of its artefact); `settings` to a dotted configuration
     key; `axes` to a fan-out axis whose value it gets; `files` to a group of input files. `per` lists the node's axes: an
     input with the same axes is matched, an axis that only the input has is gathered into a list. `gate` is called with the
-    artefact before it is written to the store and after it is read from it. `evaluates` names the rows a node looks at.
+    artefact before it is written to the store and after it is read from it. `evaluates` names the rows a node looks at and
+    `trials` how many things it tried there: a number, or the field of its artefact that holds it.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Node:
     per: tuple[str, ...] = ()
     gate: Callable[[Any, str], None] | None = None
     evaluates: Literal["validation", "test"] | None = None
+    trials: int | str = 0
     libraries: tuple[str, ...] = ()
 
 

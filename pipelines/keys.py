@@ -123,6 +123,9 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
 
 def _find_source(name: str) -> Path | None:
     """Return the file of a module, or None where the name is a class or function of one."""
+    loaded = getattr(sys.modules.get(name), "__file__", None)
+    if loaded is not None:
+        return Path(loaded).resolve()
     top, *rest = name.split(".")
     origin = _package_file(top)
     if origin is None or not rest:
@@ -135,9 +138,6 @@ def _find_source(name: str) -> Path | None:
 
 
 def _package_file(top: str) -> Path | None:
-    module = sys.modules.get(top)
-    origin = getattr(module, "__file__", None)
-    if origin is None:
-        spec = importlib.util.find_spec(top)
-        origin = spec.origin if spec else None
-    return Path(origin).resolve() if origin else None
+    """Return the `__init__.py` of a package, or the file of a single module, without importing it."""
+    spec = importlib.util.find_spec(top)
+    return Path(spec.origin).resolve() if spec and spec.origin else None

@@ -13,6 +13,7 @@ from pipelines.configuration import as_tree
 from pipelines.graph import Graph, InputFile, Task
 from pipelines.ledger import Ledger, Look
 from pipelines.records import RunRecord, versions
+from pipelines.report.overfitting import verdict
 from pipelines.report.page import write_report
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -42,7 +43,7 @@ def finish_fold(
     ledger = _ledger(store, settings, files, content.document, fold)
     for each in mine:
         if each.node.evaluates:
-            ledger.record(Look(each.key, each.name, each.node.evaluates, max(1, outcomes[each.name].trials), record.run))
+            ledger.record(Look(each.key, each.name, each.node.evaluates, outcomes[each.name].trials, record.run))
     run = {
         "run": record.run,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -60,7 +61,8 @@ def finish_fold(
     }
     path = record.folder / f"fold-{fold}" / "report.html"
     write_report(content, run, path)
-    return FoldResult(fold, str(path), _headline(path), _metrics(content.document))
+    headline = str(verdict(content.document, run["ledger"])["headline"])
+    return FoldResult(fold, str(path), headline, _metrics(content.document))
 
 
 def _with_upstream(graph: Graph, task: Task) -> list[str]:
@@ -73,14 +75,8 @@ def _ledger(
     """The ledger of these rows: the same files and instants share it, whatever the configuration was."""
     data = {"root": settings.instrument.root, "files": sorted(item.sha256 for item in files["bars"])}
     entry = next(row for row in document["folds"] if row["fold"] == fold)
-    return Ledger.of(store, data, {name: entry[name] for name in ("validation", "test")})
-
-
-def _headline(path: Path) -> str:
-    import json
-
-    verdict = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["verdict"]
-    return str(verdict["headline"])
+    ranges = {part: [entry[part]["first"], entry[part]["last"]] for part in ("validation", "test")}
+    return Ledger.of(store, data, ranges)
 
 
 def _metrics(document: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:

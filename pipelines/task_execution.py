@@ -32,6 +32,7 @@ class Assignment:
     inputs: Mapping[str, Source | tuple[Source, ...]]
     constants: Mapping[str, Any]
     gate: Callable[[Any, str], None] | None
+    trials: int | str
     parts: Mapping[str, Any]
     store: Path
 
@@ -52,7 +53,16 @@ class Outcome:
 def assign(task: Task, store: Store) -> Assignment:
     """Reduce a task to what a worker needs."""
     return Assignment(
-        task.name, task.key, task.node.function, task.kind, task.inputs, task.constants, task.node.gate, task.parts, store.root
+        task=task.name,
+        key=task.key,
+        function=task.node.function,
+        kind=task.kind,
+        inputs=task.inputs,
+        constants=task.constants,
+        gate=task.node.gate,
+        trials=task.node.trials,
+        parts=task.parts,
+        store=store.root,
     )
 
 
@@ -92,7 +102,7 @@ def _load(store: Store, source: Source | tuple[Source, ...]) -> Any:
 
 
 def _publish(store: Store, assignment: Assignment, value: Any) -> int:
-    trials = int(getattr(value, "trials", 0))
+    trials = int(getattr(value, assignment.trials)) if isinstance(assignment.trials, str) else assignment.trials
     folder = None
     try:
         folder = store.begin(assignment.key)

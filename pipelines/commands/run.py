@@ -11,7 +11,7 @@ from pipelines.cluster import connected, gpu_refusal
 from pipelines.commands.options import Options, parse_folds, required
 from pipelines.configuration import as_tree, load_settings
 from pipelines.errors import ClusterError, CorruptArtefactError, ExitCode, WalkfoldError
-from pipelines.flow import flow_graph, fold_count
+from pipelines.flow import flow_graph, fold_count, input_files
 from pipelines.graph import Graph
 from pipelines.planning import PlannedTask, plan
 from pipelines.progress import Progress, shown
@@ -37,10 +37,11 @@ def execute(options: Options) -> int:
     if folds is None:
         folds = tuple(range(fold_count(settings, store)))
     graph = flow_graph(settings, folds)
+    files = input_files(settings)
     record = RunRecord.begin(store, {"fold": arguments["fold"], "configuration": as_tree(settings), "command": "run"})
     try:
         outcomes = _run(graph, settings, store, record, options.quiet)
-        results = [finish_fold(graph, fold, settings, store, record, outcomes, started) for fold in folds]
+        results = [finish_fold(graph, fold, settings, files, store, record, outcomes) for fold in folds]
     except BaseException as error:
         record.append("ended", status=_status(error), error=str(error), seconds=time.perf_counter() - started)
         raise

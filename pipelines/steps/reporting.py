@@ -14,7 +14,7 @@ from loaders.outrights import OutrightBars
 from loaders.roll import RolledBars
 from pipelines.report.content import report_content
 from pipelines.report.document import ReportContent
-from pipelines.report.types import Evaluation, Ranking
+from pipelines.report.types import Evaluation
 from pipelines.steps.fold_rows import FoldTable, NormalisedFeatures
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.modelling import LinearResult
@@ -46,7 +46,6 @@ def fold_report_content(
     policies: list[Policy],
     policy_models: list[Evaluation],
     linear: LinearResult,
-    linear_model: Evaluation,
     benchmarks: list[Evaluation],
     hindsight: float,
     label: dict[str, Any],
@@ -59,14 +58,11 @@ def fold_report_content(
         funnel=data_funnel(parts, rolled, sanitised, feature_set),
         findings=pd.concat([sanitised.findings, feature_set.findings, normalised.findings], ignore_index=True),
         quarantined=len(sanitised.quarantine),
-        folds=[_fold_entry(entry) for entry in table.reports],
+        folds=table.reports,
         fold=fold,
         rolls=rolls(rolled),
-        rankings={
-            name: Ranking(ranking.parameters, ranking.metric, ranking.table)
-            for name, ranking in zip(strategies, rankings, strict=True)
-        },
-        evaluations=[*benchmarks, *strategy_models, linear_model, *policy_models],
+        rankings=dict(zip(strategies, rankings, strict=True)),
+        evaluations=[*benchmarks, *strategy_models, linear.evaluation, *policy_models],
         training=[{"seed": policy.seed, "history": policy.history} for policy in policies],
         information=linear.information,
         hindsight=hindsight,
@@ -117,11 +113,3 @@ def rolls(rolled: RolledBars) -> pd.DataFrame:
         }
     )
 
-
-def _fold_entry(report: dict[str, Any]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"fold": report["index"]}
-    for name in ("train", "validation", "test"):
-        block = report[name]
-        first, last = (int(pd.Timestamp(block[end]).as_unit("ns").value) for end in ("first", "last"))
-        entry[name] = {"first": first, "last": last, "rows": block["bars"]}
-    return entry

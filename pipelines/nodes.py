@@ -1,0 +1,62 @@
+"""THE table: every node of the walk-forward flow, in the order data meets them."""
+
+from loaders.continuous import continuous_bars
+from loaders.outrights import outright_bars
+from loaders.roll import rolled_bars
+from pipelines.graph import Node
+from pipelines.steps import evaluating, feature_set, fold_rows, modelling, reporting, sweeping
+from validation.sanitise import sanitise_rolled
+
+TRADING = {"contract": "instrument.contract", "costs": "instrument.costs", "execution": "execution"}
+MONEY = {**TRADING, "capital": "capital"}
+ROWS = {"bars": "feature_set.bars", "fold": "fold"}
+MODEL = {**ROWS, "normalised": "normalised"}
+
+NODES = (
+    # files → one continuous series of accepted bars
+    Node("outrights", outright_bars, per=("file",), settings={"root": "instrument.root"}, axes={"ordinal": "file"},
+         files={"bars_file": "bars", "definition_files": "definitions"}),
+    Node("rolled", rolled_bars, inputs={"parts": "outrights"}, settings={"session": "instrument.session", "roll": "instrument.roll"}),
+    Node("sanitised", sanitise_rolled, inputs={"rolled": "rolled.bars"}, settings={"rules": "instrument.bars"}),
+    Node("bars", continuous_bars, inputs={"accepted": "sanitised.accepted"}),
+    # bars → feature set
+    Node("clamped", feature_set.clamped_returns, inputs={"bars": "bars"}, settings={"limit": "limits.log_return"}),
+    Node("features", feature_set.feature_matrix, inputs={"bars": "bars", "returns": "clamped.returns"}),
+    Node("feature_set", feature_set.feature_set, inputs={"bars": "bars", "clamped": "clamped", "matrix": "features"},
+         settings={"limit": "limits.feature"}, gate=feature_set.gate_feature_set),
+    # feature set → one fold
+    Node("folds", fold_rows.fold_table, inputs={"feature_set": "feature_set"}, settings={"settings": "folds"}),
+    Node("fold", fold_rows.fold_rows, per=("fold",), inputs={"table": "folds"}, axes={"index": "fold"}),
+    Node("normalised", fold_rows.normalised_features, per=("fold",), inputs={"feature_set": "feature_set", "fold": "fold"},
+         settings={"limit": "limits.zscore"}, gate=fold_rows.gate_normalised),
+    # strategies: chosen on validation rows, the best scored once on test rows
+    Node("sweep", sweeping.sweep_chunk, per=("fold", "strategy", "chunk"), inputs=ROWS, axes={"strategy": "strategy", "chunk": "chunk"},
+         settings={**MONEY, "grid": "sweep.grid", "chunk_combinations": "sweep.chunk_combinations", "executor": "sweep.executor"}),
+    Node("ranking", sweeping.strategy_ranking, per=("fold", "strategy"), inputs={"chunks": "sweep"}, axes={"strategy": "strategy"},
+         settings={"rank_by": "sweep.rank_by"}, evaluates="validation", trials="trials"),
+    Node("strategy_evaluation", evaluating.strategy_evaluation, per=("fold", "strategy"), inputs={**ROWS, "ranking": "ranking"},
+         axes={"strategy": "strategy"}, settings=MONEY, evaluates="test", trials=1),
+    # policies and the linear baseline
+    Node("policy", modelling.policy, per=("fold", "seed"), inputs=MODEL, axes={"seed": "seed"},
+         settings={**TRADING, "settings": "training.dqn"}, evaluates="validation", trials="looks", libraries=("torch",)),
+    Node("policy_evaluation", modelling.policy_evaluation, per=("fold", "seed"), inputs={**MODEL, "trained": "policy"},
+         axes={"seed": "seed"}, settings=MONEY, evaluates="test", trials=1),
+    Node("linear", modelling.linear_model, per=("fold",), inputs=MODEL, settings={**TRADING, "settings": "training.linear"},
+         evaluates="validation", trials="looks"),
+    Node("linear_evaluation", modelling.linear_evaluation, per=("fold",), inputs={**MODEL, "model": "linear"}, settings=MONEY,
+         evaluates="test", trials=1),
+    # yardsticks: nothing is chosen among them, so they are looks without trials
+    Node("benchmark_evaluation", evaluating.benchmark_evaluation, per=("fold", "benchmark"), inputs=ROWS,
+         axes={"benchmark": "benchmark"}, settings=MONEY, evaluates="test", trials=0),
+    Node("hindsight", modelling.hindsight, per=("fold",), inputs=ROWS, settings=TRADING, evaluates="test", trials=0),
+    # everything the report says that does not depend on the run that asks for it
+    Node("label", reporting.data_label, files={"truth_files": "truth"}),
+    Node("report_content", reporting.fold_report_content, per=("fold",), axes={"fold": "fold"},
+         inputs={"parts": "outrights", "rolled": "rolled", "sanitised": "sanitised", "feature_set": "feature_set", "table": "folds",
+                 "normalised": "normalised", "rankings": "ranking", "strategy_models": "strategy_evaluation", "policies": "policy",
+                 "policy_models": "policy_evaluation", "linear": "linear_evaluation", "benchmarks": "benchmark_evaluation",
+                 "hindsight": "hindsight", "label": "label"},
+         settings={"capital": "capital", "contract": "instrument.contract", "strategies": "sweep.strategies"}),
+)  # fmt: skip
+
+BENCHMARKS = evaluating.BENCHMARKS
