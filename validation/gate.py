@@ -78,29 +78,39 @@ def gate_targets(targets: NDArray[np.float64], bars: pd.DataFrame, return_limit:
         )
     if not len(bars):
         return
-    close, opened, masked = (bars[name].to_numpy() for name in ("close", "open", "masked"))
-    inside, priced = _same_contract(bars), close > 0
+    inside = _same_contract(bars)
+    _gate_prices(targets, bars, inside)
+    _gate_returns(targets, bars, inside, return_limit)
+
+
+def _gate_prices(targets: NDArray[np.float64], bars: pd.DataFrame, inside: NDArray[np.bool_]) -> None:
+    close, opened = bars["close"].to_numpy(), bars["open"].to_numpy()
     _require(bars, targets, 2, targets[:, 2] == close, "is not the close of the bar")
     for column, price in ((3, close), (4, opened)):
-        following = np.append(price[1:], np.nan)
-        _require(bars, targets, column, _equal(targets[:, column], np.where(inside, following, np.nan)),
-                 "is not the price of the next bar of the contract")  # fmt: skip
+        following = np.where(inside, np.append(price[1:], np.nan), np.nan)
+        equal = _equal(targets[:, column], following)
+        _require(bars, targets, column, equal, "is not the price of the next bar of the contract")
     _require(bars, targets, 5, np.isfinite(targets[:, 5]) == inside, "is missing, or reaches into another contract")
+
+
+def _gate_returns(
+    targets: NDArray[np.float64], bars: pd.DataFrame, inside: NDArray[np.bool_], return_limit: float
+) -> None:
     for column in (0, 1):
         legal = np.isnan(targets[:, column]) | (np.abs(targets[:, column]) <= return_limit)
         _require(bars, targets, column, legal, f"is beyond ±{return_limit:g}: a price in a return column?")
-    next_masked, next_priced = np.append(masked[1:], False), np.append(priced[1:], False)
-    exists = inside & priced & next_priced
+    priced, masked = bars["close"].to_numpy() > 0, bars["masked"].to_numpy()
+    exists = inside & priced & np.append(priced[1:], False)
+    next_masked = np.append(masked[1:], False)
     present = np.isfinite(targets[:, 1])
-    _require(bars, targets, 1, present <= exists, "is a return across contracts, or beside a price at or below zero")
+    _require(bars, targets, 1, ~present | exists, "is a return across contracts, or beside a price at or below zero")
     _require(bars, targets, 1, present | ~exists | next_masked, "is missing inside a contract")
     checked = exists & ~next_masked
     ratio = np.divide(targets[:, 3], targets[:, 2], out=np.ones(len(bars)), where=checked)
     agrees = np.abs(targets[:, 1] - np.log(ratio)) <= TOLERANCE
     _require(bars, targets, 1, agrees | ~checked, "is not ln(next close / close)")
-    _require(bars, targets, 0, _equal(targets[1:, 0], np.where(inside[:-1], targets[:-1, 1], np.nan)),
-             "is not the return to the next close of the bar before", first_row=1)  # fmt: skip
-    _require(bars, targets, 0, np.isnan(targets[:1, 0]), "is a return into the first bar, which has none")
+    before = np.append(np.nan, np.where(inside, targets[:, 1], np.nan)[:-1])
+    _require(bars, targets, 0, _equal(targets[:, 0], before), "is not the return to the next close of the bar before")
 
 
 def _same_contract(bars: pd.DataFrame) -> NDArray[np.bool_]:
@@ -119,12 +129,11 @@ def _require(
     column: int,
     passes: NDArray[np.bool_],
     reason: str,
-    first_row: int = 0,
 ) -> None:
     refused = np.flatnonzero(~passes)
     if not len(refused):
         return
-    row = int(refused[0]) + first_row
+    row = int(refused[0])
     bar = bars.iloc[row]
     raise TargetGateError(
         f"bar {minute_text(bar['ts_event'])} {bar['contract']}: target {column} ({TARGETS[column]}) "

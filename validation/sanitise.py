@@ -1,6 +1,7 @@
 """Layer 1: bars in, legal bars out, every other record in quarantine with its reason."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -170,8 +171,8 @@ def _without_duplicates(
 
 def _judge_levels(records: _Records, judgement: _Judgement, standing: NDArray[np.int64], rules: BarRules) -> None:
     contract, close = records.contract[standing], price_floats(records.prices["close"][standing])
-    starts = np.flatnonzero(np.diff(contract, prepend=contract[:1] - 1))
-    for start, stop in zip(starts, [*starts[1:], len(standing)], strict=True):
+    edges = np.append(np.flatnonzero(np.diff(contract, prepend=contract[:1] - 1)), len(standing))
+    for start, stop in pairwise(edges.tolist()):
         verdict, limit, _ = judge_closes(close[start:stop], rules, CloseCarry())
         at = standing[start:stop]
         rejected = np.flatnonzero(verdict == Verdict.REJECTED)

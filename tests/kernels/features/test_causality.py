@@ -25,7 +25,7 @@ def whole(bars):
     return features(bars)
 
 
-def same_bits(left, right):
+def assert_same_bits(left, right):
     np.testing.assert_array_equal(left.view(np.int64), right.view(np.int64))
 
 
@@ -36,20 +36,20 @@ def test_changed_future_leaves_the_past(bars, whole, bars_of, cut):
     changed.iloc[cut:] = future.iloc[cut:]
     changed.loc[cut:, ["open", "high", "low", "close"]] *= 1.01
     after = features(changed)
-    same_bits(after[:cut], whole[:cut])
+    assert_same_bits(after[:cut], whole[:cut])
     assert not np.array_equal(after[cut:], whole[cut:], equal_nan=True)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 254, 600, 1000])
 def test_missing_future_leaves_the_past(bars, whole, cut):
-    same_bits(features(bars.iloc[:cut]), whole[:cut])
+    assert_same_bits(features(bars.iloc[:cut]), whole[:cut])
 
 
 @pytest.mark.parametrize("start", [1, 2, 3, 137, 449, 450, 451, 700])
 def test_later_start_leaves_all_rows_behind_the_look_back(bars, whole, start):
     part = features(bars.iloc[start:].reset_index(drop=True))
     behind = start + WARM_UP - 1
-    same_bits(part[WARM_UP - 1 :], whole[behind:])
+    assert_same_bits(part[WARM_UP - 1 :], whole[behind:])
     present = np.isfinite(part)
     np.testing.assert_array_equal(part[present], whole[start:][present])
 
@@ -58,7 +58,7 @@ def test_later_start_leaves_all_rows_behind_the_look_back(bars, whole, start):
 def test_block_size_changes_nothing(bars, whole, monkeypatch, block):
     rows = 300 if block == 1 else ROWS
     monkeypatch.setattr(market, "BLOCK", block)
-    same_bits(features(bars.iloc[:rows]), whole[:rows])
+    assert_same_bits(features(bars.iloc[:rows]), whole[:rows])
 
 
 def test_changed_bar_is_forgotten_after_the_look_back(bars, whole):
@@ -66,5 +66,5 @@ def test_changed_bar_is_forgotten_after_the_look_back(bars, whole):
     changed.loc[300, "volume"] = 10_000
     changed.loc[300, ["open", "high", "low", "close"]] += 5.0
     after = features(changed)
-    same_bits(after[300 + WARM_UP :], whole[300 + WARM_UP :])
+    assert_same_bits(after[300 + WARM_UP :], whole[300 + WARM_UP :])
     assert not np.array_equal(after[300], whole[300])
