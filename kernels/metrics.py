@@ -104,11 +104,12 @@ def _cagr(t: Totals) -> Array:
 
 
 def _fees(t: Totals) -> Array:
-    return t["contracts_traded"] * t.terms.fee_per_contract + t["notional_traded"] * t.terms.fee_rate
+    return t["contracts_traded"] * float(t.terms.fee_per_contract) + t["notional_traded"] * float(t.terms.fee_rate)
 
 
 def _slippage(t: Totals) -> Array:
-    return t["contracts_traded"] * t.terms.slippage_per_contract + t["notional_traded"] * t.terms.slippage_rate
+    per_contract, rate = float(t.terms.slippage_per_contract), float(t.terms.slippage_rate)
+    return t["contracts_traded"] * per_contract + t["notional_traded"] * rate
 
 
 _MONEY = ("profit", "costs")

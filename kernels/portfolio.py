@@ -12,7 +12,7 @@ desired position waits.
 from typing import NamedTuple
 
 from kernels.execution import Costs, Execution, Instrument
-from kernels.values import Number, Truth, absolute, trunc, where
+from kernels.values import Number, Truth, absolute, known, trunc, where
 
 
 class PortfolioState(NamedTuple):
@@ -44,14 +44,17 @@ class BarInputs(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Costs and sizes as the step uses them: money a contract and side, rates as fractions of the traded notional."""
+    """Costs and sizes as the step uses them: money a contract and side, rates as fractions of the traded notional.
 
-    contracts: int
-    multiplier: float
-    fee_per_contract: float
-    slippage_per_contract: float
-    fee_rate: float
-    slippage_rate: float
+    A plain 0 (of ``multiplier`` a plain 1) leaves no trace in a program.
+    """
+
+    contracts: Number
+    multiplier: Number
+    fee_per_contract: Number
+    slippage_per_contract: Number
+    fee_rate: Number
+    slippage_rate: Number
 
 
 START = PortfolioState(position=0.0, mark=0.0, profit=0.0, costs=0.0)
@@ -70,9 +73,9 @@ def terms(costs: Costs, instrument: Instrument, execution: Execution) -> Terms:
     )
 
 
-def whole_contracts(target: Number, contracts: int) -> Number:
+def whole_contracts(target: Number, contracts: Number) -> Number:
     """Target in [-1, 1] × contracts, rounded toward zero to whole contracts (never -0)."""
-    return trunc(target * float(contracts)) + 0.0
+    return trunc(target * contracts) + 0.0
 
 
 def traded_contracts(position: Number, desired: Number, rolled: Truth) -> Number:
@@ -90,18 +93,21 @@ def traded_notional(position: Number, desired: Number, bar: BarInputs, terms: Te
 
 def money(points: Number, terms: Terms) -> Number:
     """Points × contracts as money."""
-    return points if terms.multiplier == 1.0 else points * terms.multiplier
+    return points if known(terms.multiplier, 1.0) else points * terms.multiplier
 
 
 def trading_costs(contracts: Number, notional: Number, terms: Terms) -> Number:
     """Fees and slippage for trading that many contracts of that notional, in money; 0.0 where trading is free."""
-    per_contract = terms.fee_per_contract + terms.slippage_per_contract
-    rate = terms.fee_rate + terms.slippage_rate
-    if per_contract and rate:
-        return contracts * per_contract + notional * rate
-    if rate:
-        return notional * rate
-    return contracts * per_contract if per_contract else 0.0
+    per_contract = _sum(terms.fee_per_contract, terms.slippage_per_contract)
+    rate = _sum(terms.fee_rate, terms.slippage_rate)
+    by_contract = 0.0 if known(per_contract, 0.0) else contracts * per_contract
+    return by_contract if known(rate, 0.0) else _sum(by_contract, notional * rate)
+
+
+def _sum(a: Number, b: Number) -> Number:
+    if known(a, 0.0):
+        return b
+    return a if known(b, 0.0) else a + b
 
 
 def exit_price(bar: BarInputs) -> Number:
@@ -125,14 +131,12 @@ def portfolio_step(state: PortfolioState, bar: BarInputs, desired_contracts: Num
     carried = state.position * (exit_price(bar) - state.mark)
     held = desired_contracts * (bar.close - bar.open)
     profit = state.profit + money(carried + held, terms)
-    costs = state.costs
-    if any((terms.fee_per_contract, terms.slippage_per_contract, terms.fee_rate, terms.slippage_rate)):
-        contracts = traded_contracts(state.position, desired_contracts, bar.rolled)
-        notional = traded_notional(state.position, desired_contracts, bar, terms)
-        costs = costs + trading_costs(contracts, notional, terms)
+    contracts = traded_contracts(state.position, desired_contracts, bar.rolled)
+    notional = traded_notional(state.position, desired_contracts, bar, terms)
+    paid = trading_costs(contracts, notional, terms)
     return PortfolioState(
         position=where(bar.executable, desired_contracts, state.position),
         mark=where(bar.executable, bar.close, state.mark),
         profit=where(bar.executable, profit, state.profit),
-        costs=where(bar.executable, costs, state.costs),
+        costs=state.costs if known(paid, 0.0) else where(bar.executable, state.costs + paid, state.costs),
     )

@@ -13,7 +13,7 @@ from kernels.bars import BarsError, bar_label
 from kernels.expressions import nodes
 from kernels.plan import Window
 from kernels.portfolio import BarInputs
-from kernels.simulation import CLOSE, MASKED, OLD_PRICE, OPEN, ROLLED
+from kernels.simulation import CLOSE, MASKED, OLD_PRICE, OPEN, ROLLED, Conditions, settings_columns
 from kernels.strategy import Strategy
 
 EXECUTORS = ("auto", "cpu", "numpy")
@@ -76,9 +76,12 @@ def scored_windows(windows: Sequence[Window] | None, start: int, bars: int) -> t
 
 
 
-def program_columns(strategy: Strategy, bars: pd.DataFrame, inputs: BarInputs, stop: int) -> dict[str, NDArray[Any]]:
+def program_columns(
+    strategy: Strategy, bars: pd.DataFrame, inputs: BarInputs, conditions: Conditions, stop: int
+) -> dict[str, NDArray[Any]]:
     """Bars [0, stop) of the columns that the strategy and the portfolio read, by the names programs use."""
     columns: dict[str, NDArray[Any]] = {
+        **{name: np.full(stop, value) for name, value in settings_columns(conditions).items()},
         OPEN: inputs.open,
         CLOSE: inputs.close,
         OLD_PRICE: inputs.old_price,

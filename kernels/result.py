@@ -48,8 +48,9 @@ class SweepResult:
         return self.table.iloc[int(order[0])]
 
     def trace(self, row: int) -> pd.DataFrame:
-        """One combination bar by bar over its window; equal on bits to what its metrics were computed from.
+        """One combination bar by bar, a row for each of the bars up to its window's end.
 
+        Equal on bits to what its metrics were computed from. Before the window the account is flat and ``target`` NaN.
         Columns: ``ts_event`` (and ``session`` where the bars have it), ``target`` decided at the bar's close,
         ``position`` in contracts at the close, ``equity``, ``profit`` (gross) and ``costs`` (both since the start),
         in money.
@@ -57,15 +58,16 @@ class SweepResult:
         window = self._window(row)
         lane = {name: float(values[row % self._combinations]) for name, values in self._lanes.items()}
         first_target, recorded = self._plan.record(lane, window)
-        first = np.array([first_target[0], 0.0, self._plan.conditions.capital, 0.0, 0.0])
-        values = np.concatenate([first[:, np.newaxis], recorded], axis=1)
-        table = self._bars.iloc[window[0] : window[1]].reset_index(drop=True)
+        flat = np.array([np.nan, 0.0, self._plan.conditions.capital, 0.0, 0.0])
+        values = np.concatenate([np.repeat(flat[:, np.newaxis], window[0] + 1, axis=1), recorded], axis=1)
+        values[0, window[0]] = first_target[0]
+        table = self._bars.iloc[: window[1]].reset_index(drop=True)
         times = {name: table[name] for name in ("ts_event", "session") if name in table.columns}
         return pd.DataFrame({**times, **dict(zip(RECORDED, values, strict=True))})
 
     def sessions(self, row: int) -> pd.DataFrame:
-        """Net profit of one combination by session, in money: columns ``session`` (yyyymmdd) and ``profit``."""
-        trace = self.trace(row)
+        """Net profit of one combination by session of its window, in money: columns ``session``, ``profit``."""
+        trace = self.trace(row).iloc[self._window(row)[0] :]
         if "session" not in trace.columns:
             raise MetricError("the bars have no column 'session': add it, or use trace(row) and group by time")
         closes = trace.groupby("session", sort=False)["equity"].last()

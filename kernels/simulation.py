@@ -16,6 +16,7 @@ from kernels.strategy import Strategy
 from kernels.trace import Graph, trace
 from kernels.values import Number, Value, isnan, logical_not, maximum, minimum, where
 
+CAPITAL = "capital"
 OPEN, CLOSE, OLD_PRICE = "bar open", "bar close", "bar old price"
 ROLLED, MASKED, PERIOD_END = "bar rolled", "bar masked", "period end"
 EVENTS = frozenset({ROLLED, MASKED, PERIOD_END})
@@ -31,6 +32,7 @@ class Conditions:
 
     terms: Terms
     capital: float
+    """In money; it and the terms reach the program as columns that do not vary: other amounts compile nothing."""
     rolls: bool
     masks: bool
     every_bar: bool
@@ -84,10 +86,10 @@ def _account_step(
     strategy: Strategy, conditions: Conditions, states: Mapping[str, Value]
 ) -> tuple[dict[str, Value], dict[str, Value]]:
     before = PortfolioState(*(states[name] for name in PortfolioState._fields))
-    bar = _bar(conditions)
+    bar, terms = _bar(conditions), traced_terms(conditions.terms)
     desired = solvent(_desired(strategy, states[TARGET], conditions.terms), states["lowest"])
-    after = portfolio_step(before, bar, desired, conditions.terms)
-    equity = conditions.capital + (after.profit - after.costs)
+    after = portfolio_step(before, bar, desired, terms)
+    equity = col(CAPITAL) + (after.profit - after.costs)
     ends = True if conditions.every_bar else Value("col", (), BOOL, PERIOD_END)
     moment = tallies.Moment(before, after, desired, equity, bar, ends)
     target = next_target(strategy, states[TARGET])
@@ -95,10 +97,22 @@ def _account_step(
         TARGET: target,
         "lowest": where(equity < states["lowest"], equity, states["lowest"]),
         **after._asdict(),
-        **tallies.step({name: states[name] for name in tallies.start(1.0)}, moment, conditions.terms),
+        **tallies.step({name: states[name] for name in tallies.start(1.0)}, moment, terms),
     }
     values = (target, after.position, equity, after.profit, after.costs)
     return following, dict(zip(RECORDED, values, strict=True))
+
+
+def traced_terms(terms: Terms) -> Terms:
+    """The terms as columns, but for those that leave no trace: costs of 0, a multiplier or contracts of 1."""
+    without = Terms(1, 1.0, 0.0, 0.0, 0.0, 0.0)
+    pairs = zip(terms, without, Terms._fields, strict=True)
+    return Terms(*(value if value == absent else col(f"terms {name}") for value, absent, name in pairs))
+
+
+def settings_columns(conditions: Conditions) -> dict[str, float]:
+    """What each settings column holds at every bar."""
+    return {CAPITAL: conditions.capital, **{f"terms {k}": float(v) for k, v in conditions.terms._asdict().items()}}
 
 
 def _bar(conditions: Conditions) -> BarInputs:
@@ -109,6 +123,7 @@ def _bar(conditions: Conditions) -> BarInputs:
 
 def _desired(strategy: Strategy, target: Number, terms: Terms) -> Number:
     known = constants(strategy.target)
-    if known is not None and all((value * terms.contracts).is_integer() for value in known):
-        return target if terms.contracts == 1 else target * float(terms.contracts)
-    return whole_contracts(target, terms.contracts)
+    contracts = traced_terms(terms).contracts
+    if known is None or not all((value * terms.contracts).is_integer() for value in known):
+        return whole_contracts(target, contracts)
+    return target if terms.contracts == 1 else target * contracts

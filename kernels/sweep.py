@@ -81,17 +81,18 @@ def sweep(
     timed = Timed(numpy_executor.run if executor == "numpy" else runner.run)
     stop = max(end for _, end in scored)
     inputs = bar_inputs(bars)
+    conditions = Conditions(
+        terms=terms(costs or Costs(), instrument, execution or Execution()),
+        capital=float(capital),
+        rolls=bool(inputs.rolled[:stop].any()),
+        masks=not bool(inputs.executable[:stop].all()),
+        every_bar=returns == "bar",
+    )
     plan = Plan(
         strategy=strategy,
-        columns=preparation.program_columns(strategy, bars, inputs, stop),
+        columns=preparation.program_columns(strategy, bars, inputs, conditions, stop),
         ends=preparation.period_ends(bars, returns, stop),
-        conditions=Conditions(
-            terms=terms(costs or Costs(), instrument, execution or Execution()),
-            capital=float(capital),
-            rolls=bool(inputs.rolled[:stop].any()),
-            masks=not bool(inputs.executable[:stop].all()),
-            every_bar=returns == "bar",
-        ),
+        conditions=conditions,
         windows=scored,
         start=first,
         periods_per_year=periods_per_year(bars, returns),

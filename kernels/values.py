@@ -190,6 +190,11 @@ def _dispatch(op: str, *operands: Any) -> Any:
     return OPCODES[op].numpy(*operands)
 
 
+def known(a: Number, number: float) -> bool:
+    """Whether ``a`` is that plain number, decided while tracing; False for arrays and values, whatever they hold."""
+    return isinstance(a, int | float) and a == number
+
+
 def where(condition: Truth, chosen: Number, otherwise: Number) -> Number:
     """``chosen`` where the condition holds, else ``otherwise``; a NaN in the operand not chosen is ignored.
 
