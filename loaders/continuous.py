@@ -23,9 +23,9 @@ class _Quotes:
 
 
 def continuous_bars(accepted: pd.DataFrame) -> pd.DataFrame:
-    """Table "bars" (BAR_COLUMNS) of ``accepted``, the rolled bars that passed layer 1, in any order.
+    """Table "bars" (BAR_COLUMNS) of ``accepted``, the rolled bars that passed layer 1, in any order, prices float64.
 
-    One row a followed bar, sorted by ts_event; prices are integer / 1e9. On the first bar of a new contract
+    One row a followed bar, sorted by ts_event, with its prices as they are. On the first bar of a new contract
     ``old_price`` is what the contract left could be closed at: its open in that minute if it traded, else its last
     close before; NaN on all other bars. ``adj_*`` are difference-adjusted forward: the first contract as it is, each
     later one plus a constant, summed over the rolls so far, so that a roll never changes an earlier value. A roll's
@@ -34,8 +34,9 @@ def continuous_bars(accepted: pd.DataFrame) -> pd.DataFrame:
 
     Raises DataError for two bars of one contract in the same minute.
     """
+    fixed_point = accepted.assign(**{name: _fixed(accepted[name]) for name in _PRICES})
     ts = nanoseconds(accepted["ts_event"])
-    rows = accepted.iloc[np.lexsort((accepted["expiry"].to_numpy(), ts))]
+    rows = fixed_point.iloc[np.lexsort((accepted["expiry"].to_numpy(), ts))]
     bars = rows[(rows["role"] == FOLLOWED).to_numpy()]
     times, expiry = nanoseconds(bars["ts_event"]), bars["expiry"].to_numpy()
     _require_unique(bars, times)
@@ -56,6 +57,14 @@ def continuous_bars(accepted: pd.DataFrame) -> pd.DataFrame:
         **{name: fixed[name] / PRICE_SCALE for name in _PRICES},
         **{f"adj_{name}": (fixed[name] + shift) / PRICE_SCALE for name in _PRICES},
     })
+
+
+def _fixed(prices: pd.Series) -> NDArray[np.int64]:
+    """Fixed-point integers of accepted prices, so that adjusted levels add up exactly.
+
+    The integer comes back unchanged: float64 keeps integer / 1e9 to within half a unit up to 2.25 million.
+    """
+    return np.rint(prices.to_numpy(dtype=np.float64) * PRICE_SCALE).astype(np.int64)
 
 
 def _require_unique(bars: pd.DataFrame, times: NDArray[np.int64]) -> None:

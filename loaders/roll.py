@@ -41,7 +41,9 @@ class RollSettings:
 
 @dataclass(frozen=True)
 class RolledBars:
-    """``bars``: ROLLED_COLUMNS; ``schedule``: session, contract, expiry, volume and reason of each change."""
+    """``bars``: ROLLED_COLUMNS; ``schedule``: session, contract, expiry, reason of each change and the
+    volumes of the session before that decided it, of the contract entered and of the one left.
+    """
 
     bars: pd.DataFrame
     schedule: pd.DataFrame
@@ -173,11 +175,14 @@ def _order(bars: pd.DataFrame) -> NDArray[np.int64]:
 def _schedule(market: _Market, followed: NDArray[np.int64], reasons: list[str]) -> pd.DataFrame:
     changes = np.array([at for at, reason in enumerate(reasons) if reason], dtype=np.int64)
     chosen = followed[changes]
-    before = np.where(changes > 0, market.volume[np.maximum(changes - 1, 0), chosen], 0)
+    earlier = np.maximum(changes - 1, 0)
+    before = np.where(changes > 0, market.volume[earlier, chosen], 0)
+    left = np.where(changes > 0, market.volume[earlier, followed[earlier]], 0)
     return pd.DataFrame({
         "session": market.sessions[changes],
         "contract": pd.array([market.names[at] for at in chosen], dtype="str"),
         "expiry": market.expiries[chosen].astype(np.int32),
         "volume": before,
+        "volume_left": left,
         "reason": pd.array([reasons[at] for at in changes], dtype="str"),
     })

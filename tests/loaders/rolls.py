@@ -44,3 +44,8 @@ def shuffled(bars: OutrightBars, seed: int) -> OutrightBars:
     mixed = bars.bars.iloc[order].reset_index(drop=True)
     mixed["source_row"] = np.arange(len(mixed))
     return OutrightBars(mixed, bars.listed, bars.report)
+
+
+def accepted(rolled_table: pd.DataFrame) -> pd.DataFrame:
+    """The rows as layer 1 hands them on: prices as float64, integer / 1e9."""
+    return rolled_table.assign(**{name: rolled_table[name] / 1e9 for name in ("open", "high", "low", "close")})

@@ -7,7 +7,7 @@ import pytest
 from loaders.continuous import continuous_bars
 from loaders.errors import DataError
 from loaders.types import BAR_COLUMNS
-from tests.loaders.rolls import Row, part, rolled
+from tests.loaders.rolls import Row, accepted, part, rolled
 
 BEFORE = [  # ESM4 leads the session of the 4th, so the session of the 5th follows it
     ("2024-03-04 15:00", "ESH4", 5000.0, 1), ("2024-03-04 15:00", "ESM4", 5050.0, 9),
@@ -17,7 +17,7 @@ BEFORE = [  # ESM4 leads the session of the 4th, so the session of the 5th follo
 
 
 def series(rows: list[Row]) -> pd.DataFrame:
-    return continuous_bars(rolled(part(rows)).bars)
+    return continuous_bars(accepted(rolled(part(rows)).bars))
 
 
 def test_the_table_has_the_agreed_columns_and_own_prices() -> None:
@@ -50,7 +50,7 @@ def test_the_old_price_is_the_open_of_the_contract_left_where_it_trades() -> Non
 def test_without_a_common_minute_the_levels_join_at_the_roll_bar() -> None:
     rows = [("2024-03-04 15:00", "ESH4", 5000.0, 1), ("2024-03-04 15:01", "ESM4", 5050.0, 9),
             ("2024-03-05 15:00", "ESM4", 5061.0, 7)]
-    rolled_table = rolled(part(rows)).bars
+    rolled_table = accepted(rolled(part(rows)).bars)
     bars = continuous_bars(rolled_table[rolled_table["role"] != "next"])
     assert bars[["old_price", "adj_open"]].iloc[-1].tolist() == [5000, 5000]
 
@@ -75,17 +75,17 @@ def test_a_later_roll_never_changes_an_earlier_level() -> None:
 def test_rejected_bars_of_the_new_contract_move_the_roll_bar() -> None:
     rows = [*BEFORE, ("2024-03-05 15:00", "ESM4", 0.0, 7), ("2024-03-05 15:00", "ESH4", 5004.0, 1),
             ("2024-03-05 15:01", "ESH4", 5006.0, 1), ("2024-03-05 15:01", "ESM4", 5057.0, 7)]
-    accepted = rolled(part(rows)).bars
-    bars = continuous_bars(accepted[accepted["close"] > 0])
+    rows_in = accepted(rolled(part(rows)).bars)
+    bars = continuous_bars(rows_in[rows_in["close"] > 0])
     assert bars["ts_event"].iloc[-1] == pd.Timestamp("2024-03-05 15:01", tz="UTC")
     assert bars["old_price"].iloc[-1] == 5006
 
 
 def test_input_order_does_not_matter_and_input_is_not_changed() -> None:
-    accepted = rolled(part([*BEFORE, ("2024-03-05 15:00", "ESM4", 5060.0, 7)])).bars
-    kept = accepted.copy()
-    pd.testing.assert_frame_equal(continuous_bars(accepted.iloc[::-1]), continuous_bars(accepted))
-    pd.testing.assert_frame_equal(accepted, kept)
+    rows_in = accepted(rolled(part([*BEFORE, ("2024-03-05 15:00", "ESM4", 5060.0, 7)])).bars)
+    kept = rows_in.copy()
+    pd.testing.assert_frame_equal(continuous_bars(rows_in.iloc[::-1]), continuous_bars(rows_in))
+    pd.testing.assert_frame_equal(rows_in, kept)
 
 
 def test_two_bars_in_one_minute_are_refused() -> None:
@@ -95,5 +95,5 @@ def test_two_bars_in_one_minute_are_refused() -> None:
 
 
 def test_an_empty_table_gives_an_empty_series() -> None:
-    accepted = rolled(part([("2024-03-04 15:00", "ESH4", 5000.0, 1)])).bars
-    assert {n: str(d) for n, d in continuous_bars(accepted.iloc[:0]).dtypes.items()} == BAR_COLUMNS
+    rows_in = accepted(rolled(part([("2024-03-04 15:00", "ESH4", 5000.0, 1)])).bars)
+    assert {n: str(d) for n, d in continuous_bars(rows_in.iloc[:0]).dtypes.items()} == BAR_COLUMNS

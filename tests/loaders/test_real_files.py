@@ -20,6 +20,7 @@ from loaders.outrights import outright_bars
 from loaders.records import open_dbn
 from loaders.roll import RollSettings, rolled_bars
 from loaders.sessions import SessionRule
+from tests.loaders.rolls import accepted
 
 CATALOG = "nautilus/historical_bars_catalog/databento"
 MINUTES = f"{CATALOG}/futures_ohlcv-1m_2024-07-01T23-40_2024-07-02T00-10.dbn.zst"
@@ -107,7 +108,7 @@ def test_no_return_of_real_es_minutes_is_caused_by_the_roll(real: Path) -> None:
         [20131007, "ESZ3", "first session"], [20131219, "ESH4", "volume"], [20200106, "ESH0", "expired"]]
     counts = result.report
     assert counts["outright"] == 23948 == sum(counts[r] for r in ("followed", "left", "next", "not_followed"))
-    bars = continuous_bars(result.bars)
+    bars = continuous_bars(accepted(result.bars))
     for date in ("2013-12-18", "2013-12-20"):
         day = bars[bars["ts_event"].dt.strftime("%Y-%m-%d") == date]
         switched = day["contract"].ne(day["contract"].shift()).to_numpy()[1:]
@@ -130,7 +131,7 @@ def test_the_per_minute_choice_by_volume_would_flip_122_times(real: Path) -> Non
 def test_real_gold_minutes_roll(real: Path) -> None:
     loaded = outright_bars(real / "derived-lean/gc-2013-2020.ohlcv-1m.dbn.zst", [], "GC", 0)
     result = rolled_bars([loaded], SessionRule(), RollSettings(months="GJMQVZ"))
-    bars = continuous_bars(result.bars)
+    bars = continuous_bars(accepted(result.bars))
     assert bars["ts_event"].is_unique
     assert result.schedule["contract"].iloc[0] == "GCV3"
     assert result.schedule["contract"].iloc[1] == "GCZ3", "the nearest month is listed but does not lead"

@@ -30,7 +30,7 @@ def test_the_roll_follows_the_volume_of_the_session_before() -> None:
     ]))
     assert followed(result) == [(20240304, "ESH4"), (20240305, "ESH4"), (20240306, "ESM4"), (20240307, "ESM4")]
     assert result.schedule.to_numpy().tolist() == [
-        [20240304, "ESH4", 202403, 0, "first session"], [20240306, "ESM4", 202406, 120, "volume"]]
+        [20240304, "ESH4", 202403, 0, 0, "first session"], [20240306, "ESM4", 202406, 120, 80, "volume"]]
     assert result.report == {"outright": 16, "followed": 8, "left": 2, "next": 2, "not_followed": 4,
                              "sessions": 4, "rolls": 1}
     roles = result.bars.groupby(["session", "contract"])["role"].first().to_dict()

@@ -136,7 +136,7 @@ def test_interrupted_writing_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"edge": "huge"}, r"edge 'huge' is not known; choose one of real, power, zero"),
+        ({"edge": "huge"}, r"edge 'huge' is not known; choose one of real, power, 0"),
         ({"sessions": 2}, r"sessions 2 is outside 3 to 189"),
         ({"sessions": 190}, r"sessions 190 is outside 3 to 189"),
         ({"seed": -1}, r"seed -1 is negative"),
