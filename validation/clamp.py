@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from validation.findings import findings_table, joined_findings
+from validation.findings import Times, findings_table, joined_findings, nanoseconds
 
 BLOCK = 8192  # rows looked at together: the block stays in the cache
 
 
 def clamp_matrix(
-    matrix: NDArray[np.float64], names: Sequence[str], ts: NDArray[np.int64], limit: float, layer: int, rule: str
+    matrix: NDArray[np.float64], names: Sequence[str], ts: Times, limit: float, layer: int, rule: str
 ) -> pd.DataFrame:
     """Clamp to [-limit, limit] in place; NaN stays NaN, an infinity becomes NaN.
 
@@ -27,7 +27,7 @@ def clamp_matrix(
             f"features have shape {matrix.shape}, but there are {len(ts)} timestamps and {len(names)} names; "
             "compute all three from the same bars"
         )
-    labels = np.asarray(names, "<U64")
+    labels, times = np.asarray(names), nanoseconds(ts)
     tables = []
     for start in range(0, len(matrix), BLOCK):
         block = matrix[start : start + BLOCK]
@@ -36,7 +36,7 @@ def clamp_matrix(
             raw = block[rows, columns]
             infinite = np.isinf(raw)
             block[rows, columns] = np.where(infinite, np.nan, np.copysign(limit, raw))
-            tables.append(_clamped(ts[start + rows], labels[columns], raw, infinite, limit, layer, rule))
+            tables.append(_clamped(times[start + rows], labels[columns], raw, infinite, limit, layer, rule))
     return joined_findings(tables)
 
 

@@ -7,10 +7,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from validation.clamp import clamp_matrix
+from validation.findings import Times
 
 
 def bound_features(
-    matrix: NDArray[np.floating], names: Sequence[str], ts: NDArray[np.int64], limit: float = 5.0
+    matrix: NDArray[np.floating], names: Sequence[str], ts: Times, limit: float = 5.0
 ) -> tuple[NDArray[np.float64], pd.DataFrame]:
     """Clamp every feature to [-limit, limit]; one finding a clamped value.
 
@@ -20,7 +21,7 @@ def bound_features(
     Args:
         matrix: features [bars, F].
         names: F names.
-        ts: int64 [bars], nanoseconds UTC.
+        ts: [bars], timestamps or int64 nanoseconds UTC.
         limit: bound; the built-in features keep it by construction, a user's feature may not.
 
     Returns:

@@ -1,13 +1,14 @@
 """The findings table: why rows were rejected, altered, masked or noted."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-Texts = Sequence[str] | NDArray[Any]  # a text a row
+Texts: TypeAlias = Sequence[str] | NDArray[Any]  # a text a row
+Times: TypeAlias = NDArray[np.int64] | pd.Series | pd.DatetimeIndex  # int64 nanoseconds UTC, or timestamps
 
 ACTIONS = ("rejected", "altered", "masked", "noted")
 COLUMNS = ("ts_event", "contract", "layer", "rule", "column", "value", "limit", "action", "source_row")
@@ -33,7 +34,7 @@ PHRASES = {
 
 
 def findings_table(
-    ts_event: NDArray[np.int64],
+    ts_event: Times,
     contract: Texts,
     layer: int,
     rule: str | Texts,
@@ -46,7 +47,7 @@ def findings_table(
     """Findings table of n rows; scalars are repeated.
 
     Args:
-        ts_event: int64 [n], nanoseconds UTC.
+        ts_event: [n], timestamps or int64 nanoseconds UTC.
         contract: str [n]; "" where the layer does not know it.
         layer: 1 to 5.
         rule, column, action: one for all rows or one a row.
@@ -57,7 +58,7 @@ def findings_table(
     texts = {"contract": contract, "rule": rule, "column": column, "action": action}
     series = {name: _text(text, rows) for name, text in texts.items()}
     return pd.DataFrame({
-        "ts_event": pd.DatetimeIndex(np.asarray(ts_event, np.int64).astype("datetime64[ns]"), tz="UTC"),
+        "ts_event": pd.DatetimeIndex(nanoseconds(ts_event).view("datetime64[ns]"), tz="UTC"),
         "contract": series["contract"],
         "layer": np.full(rows, layer, np.int8),
         "rule": series["rule"],
@@ -67,6 +68,12 @@ def findings_table(
         "action": series["action"],
         "source_row": np.full(rows, -1, np.int64) if source_row is None else np.asarray(source_row, np.int64),
     })
+
+
+def nanoseconds(ts: Times) -> NDArray[np.int64]:
+    """int64 nanoseconds UTC of timestamps, or of what is that already."""
+    integers: NDArray[np.int64] = pd.DatetimeIndex(ts).as_unit("ns").asi8
+    return integers
 
 
 def no_findings() -> pd.DataFrame:

@@ -56,7 +56,9 @@ def gate_features(
     )
 
 
-def gate_targets(targets: NDArray[np.float64], bars: pd.DataFrame, return_limit: float = RETURN_LIMIT) -> None:
+def gate_targets(
+    targets: NDArray[np.float64], bars: pd.DataFrame, where: str = PLACES[0], return_limit: float = RETURN_LIMIT
+) -> None:
     """Pass only targets that agree with the bars and with each other.
 
     Columns 0 and 1 are log returns, within ±return_limit; columns 2 to 5 are prices of the bars. Column 1 is
@@ -67,24 +69,28 @@ def gate_targets(targets: NDArray[np.float64], bars: pd.DataFrame, return_limit:
     Args:
         targets: float64 [bars, 6] of kernels.features.targets.
         bars: the bars they were made from (`ts_event contract expiry open close masked`).
+        where: at which of PLACES the gate stands; part of the message.
+        return_limit: layer 2's bound of |log return|.
 
     Raises:
         TargetGateError: names the first bar and the rule it breaks.
     """
     if targets.shape != (len(bars), len(TARGETS)):
         raise TargetGateError(
-            f"targets have shape {targets.shape}, the bars need ({len(bars)}, {len(TARGETS)}); "
+            f"gate, {where}: targets have shape {targets.shape}, the bars need ({len(bars)}, {len(TARGETS)}); "
             "compute them from these bars"
         )
     if not len(bars):
         return
-    inside = _same_contract(bars)
-    _gate_prices(targets, bars, inside)
-    _gate_returns(targets, bars, inside, return_limit)
+    try:
+        _check_prices(targets, bars)
+        _check_returns(targets, bars, return_limit)
+    except TargetGateError as error:
+        raise TargetGateError(f"gate, {where}: {error}") from None
 
 
-def _gate_prices(targets: NDArray[np.float64], bars: pd.DataFrame, inside: NDArray[np.bool_]) -> None:
-    close, opened = bars["close"].to_numpy(), bars["open"].to_numpy()
+def _check_prices(targets: NDArray[np.float64], bars: pd.DataFrame) -> None:
+    inside, close, opened = _same_contract(bars), bars["close"].to_numpy(), bars["open"].to_numpy()
     _require(bars, targets, 2, targets[:, 2] == close, "is not the close of the bar")
     for column, price in ((3, close), (4, opened)):
         following = np.where(inside, np.append(price[1:], np.nan), np.nan)
@@ -93,13 +99,12 @@ def _gate_prices(targets: NDArray[np.float64], bars: pd.DataFrame, inside: NDArr
     _require(bars, targets, 5, np.isfinite(targets[:, 5]) == inside, "is missing, or reaches into another contract")
 
 
-def _gate_returns(
-    targets: NDArray[np.float64], bars: pd.DataFrame, inside: NDArray[np.bool_], return_limit: float
-) -> None:
+def _check_returns(targets: NDArray[np.float64], bars: pd.DataFrame, return_limit: float) -> None:
     for column in (0, 1):
         legal = np.isnan(targets[:, column]) | (np.abs(targets[:, column]) <= return_limit)
         _require(bars, targets, column, legal, f"is beyond ±{return_limit:g}: a price in a return column?")
     priced, masked = bars["close"].to_numpy() > 0, bars["masked"].to_numpy()
+    inside = _same_contract(bars)
     exists = inside & priced & np.append(priced[1:], False)
     next_masked = np.append(masked[1:], False)
     present = np.isfinite(targets[:, 1])

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from validation.clamp import BLOCK, clamp_matrix
-from validation.findings import joined_findings
+from validation.findings import Times, joined_findings, nanoseconds
 
 SMALLEST_SPREAD = 1e-12  # below that share of its mean a feature's spread is rounding noise
 
@@ -62,7 +62,7 @@ def normalise(
     normaliser: Normaliser,
     limit: float = 20.0,
     names: Sequence[str] | None = None,
-    ts: NDArray[np.int64] | None = None,
+    ts: Times | None = None,
 ) -> tuple[NDArray[np.float32], pd.DataFrame]:
     """z = (feature - mean) / scale, clamped to [-limit, limit] in float64, then stored as float32.
 
@@ -74,13 +74,13 @@ def normalise(
         normaliser: fitted on the fold's train rows.
         limit: bound of |z|.
         names: F names for the findings; `feature 0` and so on without them.
-        ts: int64 [bars] nanoseconds UTC for the findings; the row number without it.
+        ts: [bars] timestamps or int64 nanoseconds UTC for the findings; without it the row number stands there.
 
     Returns:
         z float32 [bars, F], findings (`zscore_clamp` altered, `non_finite` masked).
     """
     columns = names if names is not None else [f"feature {index}" for index in range(features.shape[1])]
-    times = ts if ts is not None else np.arange(len(features))
+    times = nanoseconds(ts) if ts is not None else np.arange(len(features))
     if len(normaliser.mean) != features.shape[1]:
         raise ValueError(
             f"normaliser of {len(normaliser.mean)} features for {features.shape[1]}; fit it on this feature set"

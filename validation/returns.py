@@ -60,7 +60,7 @@ def _found(
 ) -> pd.DataFrame:
     rows = bars[mask]
     return findings_table(
-        ts_event=pd.DatetimeIndex(rows["ts_event"]).as_unit("ns").asi8,
+        ts_event=rows["ts_event"],
         contract=rows["contract"],
         layer=2,
         rule=rule,

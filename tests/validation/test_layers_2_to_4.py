@@ -90,6 +90,13 @@ def test_features_are_clamped_in_every_block_of_a_long_matrix():
     assert np.abs(bounded).max() == 5.0
 
 
+def test_timestamps_may_come_as_a_column_or_as_nanoseconds(bars_of):
+    ts = bars_of([5000] * 3)["ts_event"]
+    of_column = bound_features(np.full((3, 1), 9.0), ["a"], ts)[1]
+    of_integers = bound_features(np.full((3, 1), 9.0), ["a"], ts.to_numpy("datetime64[ns]").astype(np.int64))[1]
+    assert of_column["ts_event"].tolist() == ts.tolist() == of_integers["ts_event"].tolist()
+
+
 def test_features_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"shape \(2, 1\), but there are 3 timestamps and 1 names"):
         bound_features(np.zeros((2, 1)), ["a"], times(3))
