@@ -13,12 +13,13 @@ _JSON_PART = "values.json"
 
 
 def write_parts(value: Any, folder: Path) -> None:
-    """Write a value into an empty folder: a frozen dataclass (a file for each table or array), a table or an array.
+    """Write a value into an empty folder: a frozen dataclass (a file for each table or array in it, also in dataclasses
+    inside it), a table or an array.
 
     Raises TypeError for an object column or array, which could only be pickled.
     """
     plain: dict[str, Any] = {}
-    for name, part in _fields(value).items():
+    for name, part in _leaves(value, "value").items():
         if isinstance(part, pd.DataFrame):
             _write_table(part, folder / f"{name}.parquet", name)
         elif isinstance(part, np.ndarray):
@@ -36,22 +37,41 @@ def read_parts(folder: Path, kind: Any, field: str | None = None) -> Any:
 
     Arrays come memory-mapped and read-only, so that a large matrix costs nothing until it is touched.
     """
-    if not dataclasses.is_dataclass(kind):
-        return _read_part(folder, "value", kind, {})
-    assert isinstance(kind, type)
     json_part = folder / _JSON_PART
     plain = json.loads(json_part.read_text(encoding="utf-8")) if json_part.is_file() else {}
-    hints = typing.get_type_hints(kind)
     if field is not None:
-        return _read_part(folder, field, hints[field], plain)
-    names = [item.name for item in dataclasses.fields(kind)]
-    return kind(**{name: _read_part(folder, name, hints[name], plain) for name in names})
+        return _read(folder, field, typing.get_type_hints(kind)[field], plain)
+    return _read(folder, "value" if not dataclasses.is_dataclass(kind) else "", kind, plain)
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
-    return {"value": value}
+def _leaves(value: Any, name: str) -> dict[str, Any]:
+    """Name every table, array and plain value by its path through nested dataclasses."""
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return {name: value}
+    prefix = "" if name == "value" else f"{name}."
+    found: dict[str, Any] = {}
+    for item in dataclasses.fields(value):
+        found.update(_leaves(getattr(value, item.name), f"{prefix}{item.name}"))
+    return found
+
+
+def _read(folder: Path, name: str, kind: Any, plain: dict[str, Any]) -> Any:
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        prefix = f"{name}." if name else ""
+        hints = typing.get_type_hints(kind)
+        return kind(**{item.name: _read(folder, f"{prefix}{item.name}", hints[item.name], plain) for item in dataclasses.fields(kind)})
+    if (folder / f"{name}.parquet").is_file():
+        import pyarrow.parquet as pq
+
+        return pq.read_table(folder / f"{name}.parquet", page_checksum_verification=True).to_pandas()
+    if (folder / f"{name}.npy").is_file():
+        return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+    value = plain[name]
+    if kind in (dict, list, Any, str, int, float, bool) or typing.get_origin(kind) is dict:
+        return value
+    import pydantic
+
+    return pydantic.TypeAdapter(kind).validate_python(value)
 
 
 def _write_table(table: pd.DataFrame, path: Path, name: str) -> None:
@@ -64,23 +84,6 @@ def _write_table(table: pd.DataFrame, path: Path, name: str) -> None:
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     # without page checksums a flipped byte in the middle of a file reads back as data, silently
     pq.write_table(arrow, path, compression="zstd", compression_level=1, write_page_checksum=True)
-
-
-def _read_part(folder: Path, name: str, kind: Any, plain: dict[str, Any]) -> Any:
-    if (folder / f"{name}.parquet").is_file():
-        import pyarrow.parquet as pq
-
-        return pq.read_table(folder / f"{name}.parquet", page_checksum_verification=True).to_pandas()
-    if (folder / f"{name}.npy").is_file():
-        return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-    if not plain and (folder / _JSON_PART).is_file():
-        plain = json.loads((folder / _JSON_PART).read_text(encoding="utf-8"))
-    value = plain[name]
-    if kind in (dict, list, Any, str, int, float, bool) or typing.get_origin(kind) is dict:
-        return value
-    import pydantic
-
-    return pydantic.TypeAdapter(kind).validate_python(value)
 
 
 def _to_json(plain: dict[str, Any]) -> str:

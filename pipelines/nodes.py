@@ -23,7 +23,7 @@ NODES = (
     Node("clamped", feature_set.clamped_returns, inputs={"bars": "bars"}, settings={"limit": "limits.log_return"}),
     Node("features", feature_set.feature_matrix, inputs={"bars": "bars", "returns": "clamped.returns"}),
     Node("feature_set", feature_set.feature_set, inputs={"bars": "bars", "clamped": "clamped", "matrix": "features"},
-         settings={"limit": "limits.feature"}, gate=feature_set.gate_feature_set),
+         settings={"limit": "limits.feature", "return_limit": "limits.log_return"}, gate=feature_set.gate_feature_set),
     # feature set → one fold
     Node("folds", fold_rows.fold_table, inputs={"feature_set": "feature_set"}, settings={"settings": "folds"}),
     Node("fold", fold_rows.fold_rows, per=("fold",), inputs={"table": "folds"}, axes={"index": "fold"}),

@@ -10,7 +10,7 @@ from kernels.features.market import feature_names, market_features
 from kernels.features.returns import log_returns
 from kernels.features.targets import targets
 from validation.features import bound_features
-from validation.gate import gate_targets
+from validation.gate import gate_features, gate_targets
 from validation.returns import clamp_returns
 
 
@@ -37,6 +37,8 @@ class FeatureSet:
     names: list[str]
     findings: pd.DataFrame
     first_valid: int
+    limit: float
+    return_limit: float
 
 
 def clamped_returns(bars: pd.DataFrame, limit: float) -> ClampedReturns:
@@ -51,11 +53,12 @@ def feature_matrix(bars: pd.DataFrame, returns: NDArray[np.float64]) -> NDArray[
 
 
 def feature_set(
-    bars: pd.DataFrame, clamped: ClampedReturns, matrix: NDArray[np.float64], limit: float
+    bars: pd.DataFrame, clamped: ClampedReturns, matrix: NDArray[np.float64], limit: float, return_limit: float
 ) -> FeatureSet:
-    """Bound the features (layer 3), add the targets and check them; raises TargetGateError when they are inconsistent."""
+    """Bound the features to ±limit (layer 3), add the targets and check them; raises TargetGateError when they are inconsistent."""
     names = list(feature_names())
-    bounded, findings = bound_features(np.asarray(matrix), names, bars["ts_event"], limit)
+    times = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
+    bounded, findings = bound_features(np.asarray(matrix), names, times, limit)
     masked_bars = bars.assign(masked=np.asarray(clamped.masked))
     complete = np.isfinite(bounded).all(axis=1)
     value = FeatureSet(
@@ -65,13 +68,19 @@ def feature_set(
         names=names,
         findings=pd.concat([clamped.findings, findings], ignore_index=True),
         first_valid=int(np.argmax(complete)) if complete.any() else len(bars),
+        limit=limit,
+        return_limit=return_limit,
     )
     gate_feature_set(value, "fresh computation")
     return value
 
 
 def gate_feature_set(value: FeatureSet, where: str) -> None:
-    """Check the targets against the bars; run on fresh values, before the store is written and after it is read."""
-    gate_targets(value.targets, value.bars, where)
+    """Check the targets against the bars; run on fresh values, before the store is written and after it is read.
+
+    Features are held to the same: every row from the first complete one on is finite and bounded.
+    """
+    gate_targets(np.asarray(value.targets), value.bars, value.return_limit)
+    gate_features(np.asarray(value.features), np.arange(len(value.bars)) >= value.first_valid, value.limit, where, value.names)
 
 

@@ -53,8 +53,9 @@ def fold_rows(table: FoldTable, index: int) -> Fold:
 
 def normalised_features(feature_set: FeatureSet, fold: Fold, limit: float) -> NormalisedFeatures:
     """Fit the normaliser on the fold's train rows only, apply it to every row and clamp (layer 4); gate it (layer 5)."""
-    normaliser = fit_normaliser(feature_set.features, fold.train)
-    z, findings = normalise(feature_set.features, normaliser, limit)
+    normaliser = fit_normaliser(np.asarray(feature_set.features), fold.train)
+    times = feature_set.bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
+    z, findings = normalise(np.asarray(feature_set.features), normaliser, limit, feature_set.names, times)
     value = NormalisedFeatures(z, normaliser, findings, feature_set.first_valid, limit)
     gate_normalised(value, "fresh computation")
     return value
@@ -62,7 +63,7 @@ def normalised_features(feature_set: FeatureSet, fold: Fold, limit: float) -> No
 
 def gate_normalised(value: NormalisedFeatures, where: str) -> None:
     """Layer 5: every row from the first complete one on is finite and within the limit; raises GateError otherwise."""
-    gate_features(value.z, np.arange(len(value.z)) >= value.first_valid, value.limit, where)
+    gate_features(np.asarray(value.z), np.arange(len(value.z)) >= value.first_valid, value.limit, where)
 
 
 def _moved(rows: tuple[int, int], by: int) -> tuple[int, int]:

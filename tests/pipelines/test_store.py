@@ -21,17 +21,24 @@ KEY = "ab" * 32
 
 
 @dataclasses.dataclass(frozen=True)
+class Inner:
+    scale: np.ndarray
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Sample:
     table: pd.DataFrame
     matrix: np.ndarray
     pair: tuple[int, int]
     note: dict
+    inner: Inner
 
 
 def sample() -> Sample:
     times = pd.DatetimeIndex(np.array([1_700_000_000_000_000_001, 1_700_000_000_000_000_003]), tz="UTC")
     table = pd.DataFrame({"ts_event": times, "close": [1.5, np.nan], "contract": pd.Series(["ESH4", "ESM4"], dtype="str")})
-    return Sample(table, np.array([[1.0, np.nan], [-0.0, np.inf]], dtype=np.float32), (3, 7), {"rows": 2, "bound": float("nan")})
+    return Sample(table, np.array([[1.0, np.nan], [-0.0, np.inf]], dtype=np.float32), (3, 7), {"rows": 2, "bound": float("nan")}, Inner(np.array([2.5]), "inner"))
 
 
 def publish(store: Store, key: str = KEY) -> None:
@@ -54,6 +61,7 @@ def test_an_artefact_reads_back_with_types_bits_and_nanoseconds(store):
     assert back.matrix.dtype == np.float32
     np.testing.assert_array_equal(np.asarray(back.matrix).view(np.int32), sample().matrix.view(np.int32))
     assert back.pair == (3, 7)
+    assert (back.inner.scale.tolist(), back.inner.name) == ([2.5], "inner")
     assert back.note["rows"] == 2 and np.isnan(back.note["bound"])
 
 
