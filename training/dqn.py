@@ -120,7 +120,7 @@ class _Learner:
         self.usable = self.windows.usable & finite[:-1]
         self.learnable = self.usable & later
         if not self.learnable.any():
-            raise TrainingError(f"none of the {len(rows)} rows from row {table.start} has finite features and can execute")
+            raise TrainingError(f"none of the {len(rows)} rows from row {table.start} has features and can execute")
         numpy_seed, env_seed, torch_seed = np.random.SeedSequence([seed, 0x64716E]).generate_state(3)
         self.generator = np.random.default_rng(numpy_seed)
         self.environments = Environments(table, self.scale, settings.environments, settings.episode, int(env_seed))
