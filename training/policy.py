@@ -58,20 +58,21 @@ def greedy_actions(policy: Policy, features: NDArray[np.float32], table: Market)
             f"{table.start + table.decisions}"
         )
     actions: NDArray[np.int8] = _walk(
-        np.ascontiguousarray(rows, dtype=np.float32), table.gross, table.after, float(policy.scale[0]), policy.first,
-        policy.first_bias, policy.second, policy.second_bias, policy.head, policy.head_bias,
-        policy.costs,
+        np.array(rows, dtype=np.float32), table.gross, table.after, float(policy.scale[0]), *_weights(policy)
     )
     return actions
 
 
 def action_values(policy: Policy, state: NDArray[np.float32], position: int) -> NDArray[np.float32]:
     """Values [3] of one state [features + 3] with a position number, in money scales; the greedy walk's arithmetic."""
-    values: NDArray[np.float32] = _values(
-        np.ascontiguousarray(state, dtype=np.float32), position, policy.first, policy.first_bias, policy.second,
-        policy.second_bias, policy.head, policy.head_bias, policy.costs,
-    )
+    values: NDArray[np.float32] = _values(np.array(state, dtype=np.float32), position, *_weights(policy))
     return values
+
+
+def _weights(policy: Policy) -> tuple[Weights, ...]:
+    # Copies: arrays read from the store are read-only, for which numba would compile everything once more.
+    parts = (policy.first, policy.first_bias, policy.second, policy.second_bias, policy.head, policy.head_bias)
+    return tuple(np.array(part, dtype=np.float32) for part in (*parts, policy.costs))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
