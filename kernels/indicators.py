@@ -102,9 +102,8 @@ def _std_rows(x: Array, spans: Sequence[int]) -> list[Array]:
 
 def _zscore_rows(x: Array, spans: Sequence[int]) -> list[Array]:
     rows = []
-    for mean, deviation in windows.deviations(x, spans):
-        safe = np.where(deviation > 0.0, deviation, np.nan)  # not 0: a denormal spread would otherwise give inf
-        rows.append((x - mean) / safe)
+    for distance, deviation in windows.deviations(x, spans):
+        rows.append(distance / np.where(deviation > 0.0, deviation, np.nan))
     return rows
 
 

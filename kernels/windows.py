@@ -36,25 +36,24 @@ def minima(x: Array, windows: Sequence[int]) -> list[Array]:
     return [parts[0] for parts in _doubling((x + 0.0,), windows, lambda a, _, b, __: (np.minimum(a[0], b[0]),))]
 
 
-def moments(x: Array, windows: Sequence[int]) -> list[Parts]:
-    """(mean, sum of squared deviations from it) of the last w bars for each w.
-
-    Blocks are joined by Chan, Golub and LeVeque's pairwise update (1979), which keeps full precision under any constant
-    added to x; equal values give deviations of exactly 0.
-    """
-    return _doubling((x, np.where(np.isnan(x), np.nan, 0.0)), windows, _join_moments)
-
-
 def deviations(x: Array, windows: Sequence[int]) -> list[tuple[Array, Array]]:
-    """(mean, sample standard deviation, ddof = 1) of the last w bars for each w >= 2."""
-    return [(mean, np.sqrt(squares / (w - 1))) for (mean, squares), w in zip(moments(x, windows), windows, strict=True)]
+    """(x - mean, sample standard deviation with ddof = 1) of the last w bars for each w >= 2.
+
+    Blocks are joined by Chan, Golub and LeVeque's pairwise update (1979), with each mean kept as its distance from the
+    block's newest value: only differences of x enter, so a constant added to x costs no digits and equal values give
+    exactly 0 and 0.
+    """
+    nothing = np.where(np.isnan(x), np.nan, 0.0)
+    found = _doubling((x, nothing, nothing), windows, _join_moments)
+    return [(0.0 - offset, np.sqrt(squares / (w - 1))) for (_, offset, squares), w in zip(found, windows, strict=True)]
 
 
 def _join_moments(recent: Parts, recent_bars: int, older: Parts, older_bars: int) -> Parts:
+    """Parts: the block's newest value, its mean minus that value, the sum of squared deviations from the mean."""
     total = recent_bars + older_bars
-    step = older[0] - recent[0]
-    mean = recent[0] + step * (older_bars / total)
-    return mean, recent[1] + older[1] + step * step * (recent_bars * older_bars / total)
+    step = (older[0] - recent[0]) + (older[1] - recent[1])  # between the two means
+    squares = recent[2] + older[2] + step * step * (recent_bars * older_bars / total)
+    return recent[0], recent[1] + step * (older_bars / total), squares
 
 
 def _shifted(parts: Parts, bars: int) -> Parts:

@@ -1,0 +1,262 @@
+"""Programs: their grammar, tracing, hoisting, specialisation; and numpy against cpu, operation by operation, on bits."""
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels import numpy_executor
+from kernels.cpu_executor import CpuExecutor, default_cache, write_source
+from kernels.executor import Inputs, canonical
+from kernels.expressions import col, param, prev
+from kernels.hoisting import hoist
+from kernels.indicators import ema, sma, zscore
+from kernels.numba_text import numba_text
+from kernels.opcodes import BOOL, F64, OPCODES
+from kernels.program import Instruction, Output, Program, ProgramError, State
+from kernels.rows import RowWriter, lane_values
+from kernels.specialise import quiet
+from kernels.trace import TraceError, pruned, trace
+from kernels.values import Value, apply, where
+
+SPECIAL = [
+    float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1e-308, 1e308, -1e308, 1.0, -1.5, 2.5,
+]  # fmt: skip
+
+
+def inputs_of(hoisted, columns, lanes, count):
+    """The program's inputs over columns [bars] and lanes [count]."""
+    writer = RowWriter(columns, numpy_executor.run)
+    bars = len(next(iter(columns.values())))
+    families = [writer.family(node, lanes) for node in hoisted.families]
+    rows = [writer.row(node) for node in hoisted.rows]
+    return Inputs(
+        rows=np.stack(rows, axis=1).astype(float) if rows else np.empty((bars, 0)),
+        families=tuple(family.matrix for family in families),
+        index=np.array([family.index for family in families], dtype=np.int64).reshape(-1, count),
+        lanes=np.array([lane_values(node, lanes, count) for node in hoisted.lanes], dtype=float).reshape(-1, count),
+        event=np.zeros(bars, dtype=bool),
+    )
+
+
+def number(value):
+    return value if value.type == F64 else where(value, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("name", OPCODES)
+def test_every_opcode_is_documented_and_has_its_texts(name):
+    row = OPCODES[name]
+    assert row.doc and row.nan and row.result in (F64, BOOL) and set(row.operands) <= {F64, BOOL}
+    assert row.numba.format(*(f"v{place}" for place in range(row.arity))).count("v") >= row.arity
+
+
+def test_special_values_on_cpu_equal_numpy(program_cache, same_bits):
+    # every operation over every pair of special values, as states (lanes) and as rows (scalars): one program
+    pairs = list(itertools.product(SPECIAL, SPECIAL))
+    lanes = {"a": np.array([a for a, _ in pairs]), "b": np.array([b for _, b in pairs])}
+
+    def step(states):
+        a, b = states["a"], states["b"]
+        results = {}
+        for name, row in OPCODES.items():
+            for place, (x, y) in enumerate([(a, b), (a, col("x")), (col("x"), b)]):
+                operands = [x, y] if row.operands != ("bool", F64, F64) else [x > y, x, y]
+                operands = [v > 0.0 if kind == BOOL and v.type == F64 else v for v, kind in zip(operands, row.operands)]
+                results[f"{name} {place}"] = number(apply(name, *operands[: row.arity]))
+        return {"a": a + 0.0 * b, "b": b * 1.0}, results
+
+    hoisted = hoist(trace(step, {"a": 0.0, "b": 0.0}))
+    inputs = inputs_of(hoisted, {"x": np.array(SPECIAL)}, {}, len(pairs))
+    start = np.stack([lanes["a"], lanes["b"]])
+    expected = numpy_executor.run(hoisted.program, inputs, 0, len(SPECIAL), start)
+    found = CpuExecutor(2, program_cache).run(hoisted.program, inputs, 0, len(SPECIAL), start)
+    for place, output in enumerate(hoisted.program.outputs):
+        assert same_bits(found.outputs[place], expected.outputs[place]), output.name
+    assert same_bits(found.states, expected.states)
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "expected"),
+    [
+        ("minimum", (np.nan, 1.0), np.nan), ("minimum", (1.0, np.nan), np.nan), ("minimum", (0.0, -0.0), -0.0),
+        ("minimum", (-0.0, 0.0), 0.0), ("maximum", (np.nan, 1.0), np.nan), ("maximum", (-0.0, 0.0), 0.0),
+        ("maximum", (2.0, 1.0), 2.0), ("div", (1.0, -0.0), -np.inf), ("div", (0.0, 0.0), np.nan), ("sqrt", (-1.0,), np.nan),
+        ("sqrt", (-0.0,), -0.0), ("neg", (0.0,), -0.0), ("floor", (-0.5,), -1.0), ("trunc", (-0.5,), -0.0),
+        ("select", (False, np.nan, 2.0), 2.0), ("mul", (0.0, np.inf), np.nan), ("mul", (5e-324, 0.5), 0.0),
+    ],
+)  # fmt: skip
+def test_definitions_by_hand(name, operands, expected, same_bits):
+    with np.errstate(all="ignore"):
+        found = np.array([OPCODES[name].numpy(*map(np.asarray, operands))], dtype=float)
+    assert same_bits(canonical(found), [expected])  # the bits of a NaN are no part of the definition
+
+
+EXPRESSIONS = st.recursive(
+    st.sampled_from(
+        [col("x"), col("y"), prev(col("y"), 2), param("p"), param("q"), sma(col("x"), param("n")), ema(col("y"), param("n")),
+         prev(zscore(col("x"), param("n"))), Value("state", (), F64, "s"), where(col("x") > 0, 1.5, float("nan"))]
+    ),
+    lambda inner: st.one_of(
+        st.tuples(st.sampled_from(["add", "sub", "mul", "div", "minimum", "maximum"]), inner, inner).map(lambda t: apply(*t)),
+        st.tuples(st.sampled_from(["neg", "abs", "sqrt", "floor", "trunc"]), inner).map(lambda t: apply(*t)),
+        st.tuples(st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"]), inner, inner, inner).map(
+            lambda t: where(apply(t[0], t[1], t[2]), t[3], t[1])
+        ),
+        st.tuples(inner, inner, inner).map(lambda t: where(((t[0] > 0) & (t[1] != t[2])) | ~(t[2] < 1), t[0], t[1])),
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@settings(max_examples=2, deadline=None, derandomize=True)
+@given(expressions=st.lists(EXPRESSIONS, min_size=12, max_size=12), seed=st.integers(0, 1000))
+def test_random_expressions_on_cpu_equal_numpy(program_cache, same_bits, expressions, seed):
+    draw = np.random.default_rng(seed)
+    columns = {"x": draw.normal(0, 1, 60), "y": draw.choice([*SPECIAL, 3.0, 7.0], 60)}
+    columns["x"][draw.choice(60, 5)] = np.nan
+    lanes = {"p": draw.choice(SPECIAL, 70), "q": draw.normal(0, 2, 70), "n": draw.integers(2, 6, 70).astype(float)}
+    outputs = {f"o{place}": expression for place, expression in enumerate(expressions)}
+    hoisted = hoist(trace(lambda states: ({"s": expressions[0]}, outputs), {"s": 0.5}))
+    inputs = inputs_of(hoisted, columns, lanes, 70)
+    start = np.full((len(hoisted.program.states), 70), 0.5)
+    expected = numpy_executor.run(hoisted.program, inputs, 8, 60, start)
+    found = CpuExecutor(2, program_cache).run(hoisted.program, inputs, 8, 60, start)
+    assert same_bits(found.outputs, expected.outputs) and same_bits(found.states, expected.states)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(expressions=st.lists(EXPRESSIONS, min_size=3, max_size=3), seed=st.integers(0, 1000))
+def test_a_quiet_program_has_the_same_values_without_events(same_bits, expressions, seed):
+    draw = np.random.default_rng(seed)
+    columns = {"x": draw.normal(0, 1, 20), "y": draw.normal(0, 1, 20), "rare": np.zeros(20, dtype=bool)}
+    lanes = {"p": draw.normal(0, 1, 3), "q": draw.normal(0, 2, 3), "n": draw.integers(2, 6, 3).astype(float)}
+    rare = Value("col", (), BOOL, "rare")
+    a, b, c = expressions
+    outputs = {"o": where(rare & (a > b), c, where(~rare | (b > c), a, b)), "p": where(rare | (a > b), a, c)}
+    hoisted = hoist(trace(lambda states: ({"s": where(rare, a, states["s"] + 1.0)}, outputs), {"s": 0.0}), frozenset({"rare"}))
+    inputs = inputs_of(hoisted, columns, lanes, 3)
+    short = quiet(hoisted.program)
+    assert not any(item.op == "row" and item.detail in hoisted.program.events for item in short.instructions)
+    start = np.zeros((1, 3))
+    full, brief = (numpy_executor.run(program, inputs, 8, 20, start) for program in (hoisted.program, short))
+    assert same_bits(full.outputs, brief.outputs) and same_bits(full.states, brief.states)
+
+
+def test_each_value_goes_where_it_is_computed_least_often():
+    close, n = col("close"), param("n")
+    shared = (close - sma(close, 5)) / 2.0
+    body = where(ema(close, n) > prev(ema(close, n)), shared * (n * 2.0), Value("state", (), F64, "s"))
+    hoisted = hoist(trace(lambda states: ({"s": body}, {}), {"s": 0.0}))
+    assert [repr(node) for node in hoisted.rows] == ["((col('close') - sma(col('close'), 5.0)) / 2.0)"]
+    assert [repr(node) for node in hoisted.families] == ["ema(col('close'), param('n'))"]  # two uses and a lag: one family
+    assert [repr(node) for node in hoisted.lanes] == ["(param('n') * 2.0)"]
+    assert str(hoisted.program) == (
+        "%0: f64 = family 0\n%1: f64 = family 0 lag 1\n%2: bool = gt %0 %1\n%3: f64 = row 0\n%4: f64 = lane 0\n"
+        "%5: f64 = mul %3 %4\n%6: f64 = state s\n%7: f64 = select %2 %5 %6\nstate s = 0.0 → %7"
+    )
+
+
+def test_zeros_of_both_signs_stay_apart():
+    hoisted = hoist(trace(lambda states: ({"s": where(states["s"] > 1, 0.0, -0.0)}, {}), {"s": 0.0}))
+    assert [item.detail for item in hoisted.program.instructions if item.op == "constant"] == [1.0, 0.0, -0.0]
+
+
+def test_a_state_that_never_changes_is_a_constant():
+    def step(states):
+        return {"fixed": states["fixed"], "s": states["s"] + states["fixed"]}, {}
+
+    graph = trace(step, {"fixed": 2.0, "s": 0.0})
+    assert graph.constants == {"fixed": 2.0} and list(graph.initial) == ["s"]
+    assert repr(graph.following["s"]) == "(state('s') + 2.0)"
+
+
+def test_pruning_keeps_what_wanted_states_depend_on():
+    def step(states):
+        a, b, c = (states[name] for name in "abc")
+        return {"a": a + 1.0, "b": a + b, "c": c + b}, {}
+
+    graph = trace(step, dict.fromkeys("abc", 0.0))
+    assert list(pruned(graph, frozenset("b")).initial) == ["a", "b"]
+    assert list(pruned(graph, frozenset()).initial) == []
+
+
+def test_a_step_must_return_its_states():
+    with pytest.raises(TraceError, match="these differ: a, b"):
+        trace(lambda states: ({"b": states["a"]}, {}), {"a": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (Program((Instruction("add", (0, 1), F64),), ()), "an operand is not defined before its use"),
+        (Program((Instruction("pow", (), F64),), ()), "unknown opcode"),
+        (Program((Instruction("lane", (), F64, 0), Instruction("not", (0,), BOOL)), ()), r"types \('f64',\) → bool, but not takes"),
+        (Program((Instruction("state", (), F64, "x"),), ()), "no such state"),
+        (Program((Instruction("lane", (), F64, 0),), (State("s", 0.0, 0), State("s", 0.0, 0))), "defined twice"),
+        (Program((Instruction("lane", (), F64, 0),), (State("s", 0.0, 3),)), "register %3 does not exist"),
+        (Program((Instruction("lane", (), BOOL, 0),), (), (Output("o", 0),)), "states and outputs are f64"),
+        (Program((Instruction("lane", (0,), F64, 0),), ()), "a source takes no operands"),
+    ],
+)
+def test_a_program_that_breaks_the_grammar_is_refused(program, message):
+    with pytest.raises(ProgramError, match=message):
+        program.check()
+
+
+def test_a_run_cut_in_two_equals_one_run(same_bits):
+    hoisted = hoist(trace(lambda s: ({"a": s["a"] * 0.9 + col("x") * param("p")}, {"o": s["a"]}), {"a": 1.0}))
+    inputs = inputs_of(hoisted, {"x": np.arange(30.0)}, {"p": np.array([0.1, 0.7])}, 2)
+    start = np.ones((1, 2))
+    whole = numpy_executor.run(hoisted.program, inputs, 0, 30, start)
+    first = numpy_executor.run(hoisted.program, inputs, 0, 11, start)
+    second = numpy_executor.run(hoisted.program, inputs, 11, 30, first.states)
+    assert same_bits(second.states, whole.states)
+    assert same_bits(np.concatenate([first.outputs, second.outputs], axis=1), whole.outputs)
+
+
+def test_the_printed_text_has_no_constants_of_a_sweep():
+    # parameters are arrays: another grid prints the same text
+    def text(scale):
+        hoisted = hoist(trace(lambda s: ({"a": s["a"] + col("x") * param("p")}, {}), {"a": scale}))
+        return numba_text(hoisted.program, 64)
+
+    assert text(1.0) == text(2.0)
+
+
+def test_source_files_are_written_once_and_keep_their_time(tmp_path):
+    first = write_source(tmp_path / "new", "abc", "x = 1\n")
+    stamp = first.stat()
+    second = write_source(tmp_path / "new", "abc", "x = 1\n")
+    assert first == second and first.read_text() == "x = 1\n" and second.stat().st_mtime == stamp.st_mtime == 0
+    assert [path.name for path in first.parent.iterdir()] == ["program_abc.py"]  # no temporary file is left
+
+
+def test_another_process_finds_the_compiled_program(tmp_path):
+    script = (
+        "import numpy as np, sys; from pathlib import Path\n"
+        "from kernels.cpu_executor import CpuExecutor; from kernels.executor import Inputs, canonical\n"
+        "from kernels.hoisting import hoist; from kernels.trace import trace\n"
+        "p = hoist(trace(lambda s: ({'a': s['a'] + 1.0}, {}), {'a': 0.0})).program\n"
+        "i = Inputs(np.empty((9, 0)), (), np.empty((0, 2), np.int64), np.empty((0, 2)), np.zeros(9, bool))\n"
+        "print(CpuExecutor(1, Path(sys.argv[1])).run(p, i, 0, 9, np.zeros((1, 2))).states.tolist())\n"
+    )
+    repository = Path(__file__).resolve().parents[2]
+    made = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path)], cwd=repository, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == "[[9.0, 9.0]]"
+        made.append({path.name: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()})
+    assert made[0] == made[1] and any(name.endswith(".nbc") for name in made[0])  # machine code, written once
+
+
+def test_the_default_cache_is_the_users(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert default_cache() == tmp_path / "walkfold" / "programs"
