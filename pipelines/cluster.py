@@ -2,6 +2,8 @@
 
 import logging
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -67,5 +69,26 @@ def connected(settings: Settings) -> Iterator[Any]:
         cluster_class = LocalCUDACluster
     else:
         cluster_class = LocalCluster
-    with cluster_class(**options, silence_logs=logging.CRITICAL) as cluster, Client(cluster) as client:
+    with _interrupts_reach_only_this_process():
+        cluster = cluster_class(**options, silence_logs=logging.CRITICAL)
+    with cluster, Client(cluster) as client:
         yield client
+
+
+@contextmanager
+def _interrupts_reach_only_this_process() -> Iterator[None]:
+    """Start processes that ignore SIGINT: Ctrl-C goes to a terminal's whole group, and it is this process that stops them.
+
+    Children inherit "ignored". Here the signal is blocked meanwhile, so that an interrupt during the start is kept and
+    delivered as soon as the start is over.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

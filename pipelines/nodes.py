@@ -4,7 +4,7 @@ from loaders.continuous import continuous_bars
 from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
 from pipelines.graph import Node
-from pipelines.steps import evaluating, feature_set, fold_rows, modelling, reporting, sweeping
+from pipelines.steps import boundaries, evaluating, feature_set, fold_rows, modelling, reporting, sweeping
 from validation.sanitise import sanitise_rolled
 
 TRADING = {"contract": "instrument.contract", "costs": "instrument.costs", "execution": "execution"}
@@ -15,15 +15,17 @@ MODEL = {**ROWS, "normalised": "normalised"}
 NODES = (
     # files → one continuous series of accepted bars
     Node("outrights", outright_bars, per=("file",), settings={"root": "instrument.root"}, axes={"ordinal": "file"},
-         files={"bars_file": "bars", "definition_files": "definitions"}),
-    Node("rolled", rolled_bars, inputs={"parts": "outrights"}, settings={"session": "instrument.session", "roll": "instrument.roll"}),
-    Node("sanitised", sanitise_rolled, inputs={"rolled": "rolled.bars"}, settings={"rules": "instrument.bars"}),
-    Node("bars", continuous_bars, inputs={"accepted": "sanitised.accepted"}),
+         files={"bars_file": "bars", "definition_files": "definitions"}, gate=boundaries.gate_outrights),
+    Node("rolled", rolled_bars, inputs={"parts": "outrights"}, settings={"session": "instrument.session", "roll": "instrument.roll"},
+         gate=boundaries.gate_rolled),
+    Node("sanitised", sanitise_rolled, inputs={"rolled": "rolled.bars"}, settings={"rules": "instrument.bars"},
+         gate=boundaries.gate_sanitised),
+    Node("bars", continuous_bars, inputs={"accepted": "sanitised.accepted"}, gate=boundaries.gate_bars),
     # bars → feature set
     Node("clamped", feature_set.clamped_returns, inputs={"bars": "bars"}, settings={"limit": "limits.log_return"}),
     Node("features", feature_set.feature_matrix, inputs={"bars": "bars", "returns": "clamped.returns"}),
     Node("feature_set", feature_set.feature_set, inputs={"bars": "bars", "clamped": "clamped", "matrix": "features"},
-         settings={"limit": "limits.feature", "return_limit": "limits.log_return"}, gate=feature_set.gate_feature_set),
+         settings={"limit": "limits.feature", "return_limit": "limits.log_return"}, gate=boundaries.gate_features_and_targets),
     # feature set → one fold
     Node("folds", fold_rows.fold_table, inputs={"feature_set": "feature_set"}, settings={"settings": "folds"}),
     Node("fold", fold_rows.fold_rows, per=("fold",), inputs={"table": "folds"}, axes={"index": "fold"}),
@@ -45,10 +47,10 @@ NODES = (
          evaluates="validation", trials="looks"),
     Node("linear_evaluation", modelling.linear_evaluation, per=("fold",), inputs={**MODEL, "model": "linear"}, settings=MONEY,
          evaluates="test", trials=1),
-    # yardsticks: nothing is chosen among them, so they are looks without trials
+    # yardsticks: nothing is chosen among them, so they are looks without trials; hindsight scores no model at all
     Node("benchmark_evaluation", evaluating.benchmark_evaluation, per=("fold", "benchmark"), inputs=ROWS,
          axes={"benchmark": "benchmark"}, settings=MONEY, evaluates="test", trials=0),
-    Node("hindsight", modelling.hindsight, per=("fold",), inputs=ROWS, settings=TRADING, evaluates="test", trials=0),
+    Node("hindsight", modelling.hindsight, per=("fold",), inputs=ROWS, settings=TRADING),
     # everything the report says that does not depend on the run that asks for it
     Node("label", reporting.data_label, files={"truth_files": "truth"}),
     Node("report_content", reporting.fold_report_content, per=("fold",), axes={"fold": "fold"},

@@ -80,7 +80,7 @@ def gate_feature_set(value: FeatureSet, where: str) -> None:
 
     Features are held to the same: every row from the first complete one on is finite and bounded.
     """
-    gate_targets(np.asarray(value.targets), value.bars, value.return_limit)
+    gate_targets(np.asarray(value.targets), value.bars, where, return_limit=value.return_limit)
     gate_features(np.asarray(value.features), np.arange(len(value.bars)) >= value.first_valid, value.limit, where, value.names)
 
 
