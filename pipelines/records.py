@@ -11,7 +11,18 @@ from typing import Any
 from pipelines.keys import library_versions
 from pipelines.store import Store
 
-LIBRARIES = ("walkfold", "dask", "distributed", "numpy", "pandas", "numba", "pyarrow", "pandera", "torch", "databento-dbn")
+LIBRARIES = (
+    "walkfold",
+    "dask",
+    "distributed",
+    "numpy",
+    "pandas",
+    "numba",
+    "pyarrow",
+    "pandera",
+    "torch",
+    "databento-dbn",
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +39,9 @@ class RunRecord:
         run = f"{now:%Y%m%dT%H%M%SZ}-{os.urandom(2).hex()}"
         record = cls(run, store.root / "runs" / run)
         record.folder.mkdir(parents=True)
-        record.append("started", created=now.isoformat(timespec="seconds"), pid=os.getpid(), versions=versions(), **facts)
+        record.append(
+            "started", created=now.isoformat(timespec="seconds"), pid=os.getpid(), versions=versions(), **facts
+        )
         return record
 
     def append(self, event: str, **facts: Any) -> None:

@@ -1,5 +1,6 @@
 """One task from inputs to published artefact: what every runner does at a node, in whatever process it runs."""
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -139,7 +140,5 @@ def _as_node_error(assignment: Assignment, error: BaseException) -> NodeError:
 
 def _give_back_memory() -> None:
     """Return freed pages to the system: a worker otherwise keeps the peak of every node it ever ran."""
-    try:
+    with contextlib.suppress(OSError):  # another C library than glibc: nothing to trim
         ctypes.CDLL("libc.so.6").malloc_trim(0)
-    except OSError:
-        pass  # not glibc: nothing to trim
