@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from training.dqn import DqnSettings, train_policy
 from training.environment import PORTFOLIO_FEATURES
@@ -19,6 +20,7 @@ from training.market import POSITIONS, market, path_profit
 from training.networks import DuelingNetwork
 from training.policy import action_values, greedy_actions
 from training.shifted import shifted_features
+from training.verdict import verdict
 
 FOLD = Fold(0, (0, 12_000), (12_300, 15_800), (16_100, 20_000))
 QUICK = DqnSettings(steps=600, batch=256, hidden=24, environments=32, looks=5)
@@ -83,6 +85,22 @@ def test_learns_a_returning_price_beyond_a_shifted_control(reverting, es):
     assert gross.sum() >= 0.3 * oracle.sum() > 0.0
     difference = ((gross - paid) - (control_gross - control_paid))[:3_800].reshape(20, -1).sum(axis=1)
     assert difference.mean() > 3.0 * difference.std(ddof=1) / np.sqrt(20)
+
+
+def test_without_an_edge_no_market_gives_a_winner_and_gross_is_zero(without_edge, es):
+    """Small form of the edge=0 check."""
+    settings, called, gross = replace(QUICK, steps=200, looks=2), 0, []
+    for seed in range(6):
+        market_of = without_edge(seed)
+        policy = train_policy(market_of.features, market_of.bars, FOLD, settings, seed, *es.all())
+        earned_by_bar, paid = earned(policy, market_of.features, market_of.bars, FOLD.test, es)
+        session = (np.arange(FOLD.test[0] + 1, FOLD.test[1]) // 390) - FOLD.test[0] // 390
+        called += verdict(np.bincount(session, earned_by_bar - paid), trials=1).beats_flat
+        gross.append(np.bincount(session, earned_by_bar))
+    assert called <= stats.binom.ppf(0.999, 6, 0.025)
+    pooled = np.concatenate(gross)
+    assert pooled.std() > 0.0
+    assert abs(pooled.mean()) <= 3.0 * pooled.std(ddof=1) / np.sqrt(len(pooled))
 
 
 def test_history_counts_every_look_and_keeps_the_best(reverting, es):
