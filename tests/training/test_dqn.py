@@ -16,9 +16,9 @@ from training.environment import PORTFOLIO_FEATURES
 from training.errors import TrainingError
 from training.folds import Fold
 from training.hindsight import hindsight_optimum
-from training.market import POSITIONS, market, path_profit
-from training.networks import DuelingNetwork
-from training.policy import action_values, greedy_actions
+from training.market import market, path_profit
+from training.networks import DuelingNetwork, plain_weights
+from training.policy import greedy_actions
 from training.shifted import shifted_features
 from training.verdict import verdict
 
@@ -160,19 +160,25 @@ def test_two_fresh_processes_give_the_same_bits():
     assert found[0] == found[1] and len(found[0]) > 64
 
 
-def test_dueling_head_and_its_export(reverting, es):
+def test_dueling_head_and_its_plain_weights():
     network = DuelingNetwork(4, 8, torch.Generator().manual_seed(3))
     state = torch.randn(20, 4 + PORTFOLIO_FEATURES, generator=torch.Generator().manual_seed(4))
     with torch.no_grad():
+        network.advantage.bias.copy_(torch.tensor([1.0, -2.0, 0.5]))
+        found = network(state)
         layer = torch.relu(network.second(torch.relu(network.first(state))))
         # Over actions, advantages cancel: what is left is the state's value.
-        assert torch.allclose(network(state).mean(dim=1, keepdim=True), network.value(layer), atol=1e-6)
+        assert torch.allclose(found.mean(dim=1, keepdim=True), network.value(layer), atol=1e-6)
+    plain = plain_weights(network)
+    hidden = np.maximum(state.numpy() @ plain["first"] + plain["first_bias"], 0.0)
+    hidden = np.maximum(hidden @ plain["second"] + plain["second_bias"], 0.0)
+    assert hidden @ plain["head"] + plain["head_bias"] == pytest.approx(found.numpy(), abs=1e-6)
+
+
+def test_policy_carries_known_costs_and_shapes(reverting, es):
     policy = train_policy(reverting.features, reverting.bars, FOLD, replace(QUICK, steps=5, looks=1), 0, *es.all())
     assert policy.first.shape == (7 + PORTFOLIO_FEATURES, 24) and policy.head.shape == (24, 3)
     assert policy.costs[0, 2] == pytest.approx(29.2 / policy.scale[0], rel=1e-6)
-    values = action_values(policy, np.zeros(10, np.float32), 1)
-    assert values.shape == (3,) and np.isfinite(values).all()
-    assert len(POSITIONS) == policy.costs.shape[0]
 
 
 def test_global_random_state_is_left_alone(reverting, es):
