@@ -26,6 +26,10 @@ TASKS_PER_THREAD = 4
 """More tasks than threads, so that a thread that was held up does not keep the others waiting."""
 
 
+class CacheError(OSError):
+    """The folder for compiled programs cannot be written; the message names it."""
+
+
 def default_cache() -> Path:
     """The per-user folder for compiled programs, by the platform's convention."""
     if sys.platform == "win32":
@@ -96,13 +100,22 @@ def write_source(folder: Path, digest: str, text: str) -> Path:
     what the source is.
     """
     path = folder / f"program_{digest}.py"
-    if not path.exists():
+    if path.exists():
+        return path
+    try:
         folder.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.utime(name, (0, 0))
-        Path(name).replace(path)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.utime(name, (0, 0))
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise CacheError(
+            f"{folder}: compiled programs cannot be stored ({error}); pass cache= a folder that can"
+        ) from error
     return path
 
 
