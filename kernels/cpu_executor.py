@@ -22,6 +22,12 @@ from kernels.numba_text import numba_text
 from kernels.program import Program
 
 BLOCK = 64
+RECORDING_BLOCK = 8
+"""Lanes of a block in a program that records every bar: lanes are padded to whole blocks, and each takes memory there.
+
+The size depends on the program alone, never on the number of lanes: one lane runs the code compiled for a million.
+"""
+
 TASKS_PER_THREAD = 4
 """More tasks than threads, so that a thread that was held up does not keep the others waiting."""
 
@@ -51,7 +57,7 @@ class CpuExecutor:
     def run(self, program: Program, inputs: Inputs, start: int, stop: int, states: NDArray[np.float64]) -> Run:
         """Runs bars [start, stop) from ``states`` [states, lanes], which is not changed."""
         count = states.shape[1]
-        block = BLOCK if count > 1 else 1
+        block = RECORDING_BLOCK if program.outputs else BLOCK
         blocks = -(-count // block)
         padded = np.minimum(np.arange(blocks * block), count - 1)  # lanes past the end repeat the last one
         final = np.ascontiguousarray(states[:, padded])
