@@ -1,7 +1,7 @@
 """The configuration of a run as frozen dataclasses; each package owns the settings of its own nodes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kernels.execution import Costs, Execution, Instrument
 from kernels.features.selection import FeatureSettings
@@ -10,7 +10,7 @@ from loaders.sessions import SessionRule
 from training.dqn import DqnSettings
 from training.folds import FoldSettings
 from training.linear import LinearSettings
-from validation.sanitise import BarRules
+from validation.bar_rules import BarRules
 
 CLUSTERS = ("serial", "threads", "processes", "cuda")
 
@@ -43,7 +43,7 @@ class InstrumentSettings:
     session: SessionRule
     roll: RollSettings
     bars: BarRules
-    limits: LimitSettings = LimitSettings()
+    limits: LimitSettings = field(default_factory=LimitSettings)
 
     def __post_init__(self) -> None:
         """Refuse two different ticks for one contract: one checks prices, the other prices slippage."""
@@ -95,7 +95,7 @@ class Settings:
     capital: float
     sweep: SweepSettings
     training: TrainingSettings
-    features: FeatureSettings = FeatureSettings()
+    features: FeatureSettings = field(default_factory=FeatureSettings)
     cluster: str = "processes"
     workers: int = 0
 

@@ -41,8 +41,8 @@ def bar_flow(starts: NDArray[np.int64], interval: int, book: BookEvents, trades:
     e_l of an event against the one before it (Cont, Kukanov, Stoikov 2014), for each level: the bid gives its size where
     its price did not fall, minus the size before where it did not rise; the ask the same with both signs turned. A side
     that is empty before or after gives nothing, so neither the first event of a session nor a clear is flow. The book
-    before the bar's first event is the one that stood at its start; a crossed book (an auction's) is none. Bars read their own events and the last one before
-    them, so that the cut into chunks changes nothing as long as that event comes along.
+    before the bar's first event is the one that stood at its start; a crossed book (an auction's) is none. Bars read
+    their own events and the last one before them: a chunk that brings that event along gives the bits of the whole.
 
     Args:
         starts: first nanosecond of each bar, rising.
@@ -58,7 +58,7 @@ def bar_flow(starts: NDArray[np.int64], interval: int, book: BookEvents, trades:
     if (np.diff(starts) < interval).any():
         raise ValueError(f"bars overlap or fall: starts must be at least {interval} ns apart")
     first, stop = (np.searchsorted(book.ts, edge, "left") for edge in (starts, starts + interval))
-    standing, weights, begins = _stretches(book.ts, starts, interval, first, stop)
+    stretches = _stretches(book.ts, starts, interval, first, stop)
     last = stop - 1
     has_book = np.zeros(len(starts), bool)
     # In an auction the book is crossed: its prices are no offers to trade at, so it is none. NaN is no book either.
@@ -66,14 +66,14 @@ def bar_flow(starts: NDArray[np.int64], interval: int, book: BookEvents, trades:
     known = last >= 0
     has_book[known] = two_sided[last[known]]
     spread = np.where(two_sided, book.ask_price[:, 0] - book.bid_price[:, 0], np.nan)
-    mean_spread = _time_mean(spread, standing, weights, begins, len(starts))
+    mean_spread = _time_mean(spread, *stretches, len(starts))
     has_book &= np.isfinite(mean_spread)
     at_end = np.where(has_book, last, 0)
     sums = _trade_sums(starts, interval, trades)
     return BarFlow(
         imbalance=_sums(_event_flow(book), first, stop),
         depth=np.column_stack([
-            np.nan_to_num(_time_mean((bid + ask) / 2, standing, weights, begins, len(starts)))
+            np.nan_to_num(_time_mean((bid + ask) / 2, *stretches, len(starts)))
             for bid, ask in zip(book.bid_size.T, book.ask_size.T, strict=True)
         ]),
         bid_size=_taken(book.bid_size, at_end, has_book, 0.0),
@@ -142,8 +142,8 @@ def _sums(values: Floats, first: NDArray[np.intp], stop: NDArray[np.intp]) -> Fl
 def _trade_sums(starts: NDArray[np.int64], interval: int, trades: Trades) -> tuple[Floats, Floats, Floats]:
     first, stop = (np.searchsorted(trades.ts, edge, "left") for edge in (starts, starts + interval))
     columns = [np.where(trades.side == side, trades.size, 0.0) for side in (1, -1)]
-    bought, sold = _sums(np.column_stack(columns), first, stop).T
-    return bought, sold, (stop - first).astype(np.float64)
+    sums = _sums(np.column_stack(columns), first, stop)
+    return np.asarray(sums[:, 0]), np.asarray(sums[:, 1]), (stop - first).astype(np.float64)
 
 
 def _taken(values: Floats, rows: NDArray[np.intp], known: NDArray[np.bool_], missing: float) -> Floats:

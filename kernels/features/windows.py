@@ -17,9 +17,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kernels.features.merges import Floats, add, larger_of, merge_four, merge_pair, merge_spread, smaller_of
+from kernels.features.merges import add, larger_of, merge_four, merge_pair, merge_spread, smaller_of
 
+Floats = NDArray[np.float64]
 State = tuple[Floats, ...]
 Parts = Sequence[Floats]
 Merge = Callable[[Parts, Parts, Floats | None, int, int], State]
@@ -131,7 +133,7 @@ def mean_and_spread(
     sizes = tuple(sizes)
 
     def merge(older: Parts, newer: Parts, ratio: Floats | None, a: int, b: int) -> State:
-        return merge_spread(*older, *newer, ratio, a, b)
+        return tuple(merge_spread(*older, *newer, ratio, a, b))
 
     states = windows((values, np.zeros_like(values)), sizes, merge, path)
     length = len(values) if rows is None else rows
@@ -142,7 +144,7 @@ def central_moments(values: Floats, size: int) -> tuple[Floats, Floats, Floats]:
     """Sums of the second, third and fourth power of the deviations from the window's mean, at the last row."""
 
     def merge(older: Parts, newer: Parts, ratio: Floats | None, a: int, b: int) -> State:
-        return merge_four(*older, *newer, a, b)
+        return tuple(merge_four(*older, *newer, a, b))
 
     nothing = np.zeros_like(values)
     state = windows((values, nothing, nothing, nothing), (size,), merge)[size]
@@ -163,7 +165,7 @@ def comoments(
     """
 
     def merge(older: Parts, newer: Parts, ratio: Floats | None, a: int, b: int) -> State:
-        return merge_pair(*older, *newer, ratio, a, b)
+        return tuple(merge_pair(*older, *newer, ratio, a, b))
 
     nothing = np.zeros_like(left)
     single = (np.ascontiguousarray(left), np.ascontiguousarray(right), nothing, nothing, nothing)

@@ -58,7 +58,7 @@ def feature_matrix(bars: pd.DataFrame, returns: NDArray[np.float64], features: F
 def feature_set(
     bars: pd.DataFrame, clamped: ClampedReturns, columns: FeatureColumns, limit: float, return_limit: float
 ) -> FeatureSet:
-    """Bound the features to ±limit (layer 3), add the targets and check them; raises TargetGateError when they are inconsistent."""
+    """Bound the features to ±limit (layer 3) and add the targets; raises TargetGateError when these are inconsistent."""
     times = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
     bounded, findings = bound_features(np.asarray(columns.values), columns.names, times, limit)
     masked_bars = bars.assign(masked=np.asarray(clamped.masked))
@@ -84,4 +84,3 @@ def gate_feature_set(value: FeatureSet, where: str) -> None:
     """
     gate_targets(np.asarray(value.targets), value.bars, where, return_limit=value.return_limit)
     gate_features(np.asarray(value.features), np.asarray(value.valid), value.limit, where, value.names)
-
