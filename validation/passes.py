@@ -39,9 +39,11 @@ def moments(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Number, mean and sum of squared deviations of each column's finite values on the valid rows of [rows, F].
 
-    Two passes over a block of rows, blocks merged by the differences of their means: nothing cancels.
+    Values are measured from the column's first one, so that neither a level far from zero nor a long table costs digits;
+    blocks of rows are summed in two passes and merged by the differences of their means.
     """
     rows, width = matrix.shape
+    pivot = _first_values(matrix, valid)
     count, mean, spread = np.zeros(width, np.int64), np.zeros(width), np.zeros(width)
     for start in range(0, rows, ROWS):
         stop = min(start + ROWS, rows)
@@ -49,7 +51,7 @@ def moments(
         for row in range(start, stop):
             if valid[row]:
                 for column in range(width):
-                    value = matrix[row, column]
+                    value = matrix[row, column] - pivot[column]
                     finite = value - value == 0.0
                     seen[column] += finite
                     total[column] += value if finite else 0.0
@@ -57,7 +59,7 @@ def moments(
         for row in range(start, stop):
             if valid[row]:
                 for column in range(width):
-                    value = matrix[row, column] - middle[column]
+                    value = matrix[row, column] - pivot[column] - middle[column]
                     apart[column] += value * value if value - value == 0.0 else 0.0
         for column in range(width):
             both = count[column] + seen[column]
@@ -66,7 +68,21 @@ def moments(
                 mean[column] += gap * (seen[column] / both)
                 spread[column] += apart[column] + gap * gap * (count[column] * seen[column] / both)
                 count[column] = both
-    return count, mean, spread
+    return count, pivot + mean, spread
+
+
+@_compiled  # type: ignore[untyped-decorator]
+def _first_values(matrix: NDArray[np.float64], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The first finite value of each column on a valid row, 0 where there is none."""
+    rows, width = matrix.shape
+    first = np.zeros(width)
+    for column in range(width):
+        for row in range(rows):
+            value = matrix[row, column]
+            if valid[row] and value - value == 0.0:
+                first[column] = value
+                break
+    return first
 
 
 @_compiled  # type: ignore[untyped-decorator]
