@@ -26,10 +26,14 @@ FOLLOWED = "followed"
 
 
 def data_label(truth_files: tuple[Path, ...]) -> dict[str, Any]:
-    """Return what a generated data set says of itself ({"edge", "label"}); real data says nothing."""
+    """Return what a generated data set says of itself in its truth.json; any other file of that name says nothing."""
     for path in truth_files:
-        truth = json.loads(path.read_text(encoding="utf-8"))
-        return {"label": truth["label"]}
+        try:
+            truth = json.loads(path.read_bytes())
+        except ValueError:
+            continue
+        if isinstance(truth, dict) and isinstance(truth.get("label"), str):
+            return {"label": truth["label"]}
     return {"label": None}
 
 

@@ -66,7 +66,7 @@ def test_an_unknown_command_names_the_nearest(capsys):
         (
             ["run", "fold=0", "sweep.grid.fats=3"],
             2,
-            "no strategy of the sweep has this parameter; did you mean 'fast'?",
+            "no strategy has this parameter; did you mean 'fast'?",
         ),
         (["runs", "2020"], 2, "no single run '2020'"),
         (["graph", "fold=0"], 2, "pipeline graph takes no arguments"),
