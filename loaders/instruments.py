@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from loaders.definitions import NO_DEFINITION, Definitions
 from loaders.errors import DataError
-from loaders.grammar import GRAMMARS, KINDS, OTHER, OUTRIGHT, UNMAPPED, ContractMonths, Grammar, contract_months
+from loaders.grammar import KINDS, OTHER, OUTRIGHT, UNMAPPED, ContractMonths, Grammar, contract_months
 from loaders.metadata import DbnMetadata
 from loaders.symbols import DAY_BITS, SymbolMap
 from loaders.types import strings
+from loaders.venues import GRAMMARS, left_alone
 
 _OUTRIGHT = KINDS.index(OUTRIGHT)
+_LARGEST_GRID = 1 << 17  # (days, ids) resolved at once, 1 MB; beyond it each record is resolved by itself
 _LISTED_COLUMNS = {"expiry": "int32", "contract": "str", "first": "int32", "last": "int32"}
 
 
@@ -26,7 +28,8 @@ _LISTED_COLUMNS = {"expiry": "int32", "contract": "str", "first": "int32", "last
 class Instruments:
     """All instruments a file can hold, in rows: one a mapped symbol, then one a definition, then one for "unmapped".
 
-    ``kinds`` int64 positions in KINDS; ``defined`` int64 yyyymm from definitions, 0 where the symbol has to tell.
+    ``kinds`` int64 positions in KINDS; ``defined`` int64 yyyymm from definitions, 0 where the symbol has to tell;
+    ``ids`` int64, every id that is known on some day, sorted. ``unfiltered`` says why all rows are kept, else None.
     """
 
     mapped: SymbolMap
@@ -37,12 +40,30 @@ class Instruments:
     months: ContractMonths
     defined: NDArray[np.int64]
     grammar: Grammar | None
+    ids: NDArray[np.int64]
+    unfiltered: str | None
 
     def resolve(self, ids: NDArray[np.int64], days: NDArray[np.int64]) -> NDArray[np.int64]:
         """Row int64 [n] of each instrument id on its UTC day (since 1970).
 
-        A definition of the day itself decides; an older one does while the id still has the symbol it defined.
+        A definition of the day itself decides; an older one does while the id still has the symbol it defined. Each
+        (id, day) that can occur is looked up once: a chunk of records has few days and ids, and many records.
         """
+        known, unmapped = len(self.ids), len(self.names) - 1
+        if not known or not len(days):
+            return np.full(len(ids), unmapped, dtype=np.int64)
+        first = int(days.min())
+        span = int(days.max()) - first + 1
+        if span * known > _LARGEST_GRID:
+            return self._resolve_each(ids, days)
+        grid = np.full((span, known + 1), unmapped, dtype=np.int64)
+        all_days = np.repeat(np.arange(first, first + span), known)
+        grid[:, :known] = self._resolve_each(np.tile(self.ids, span), all_days).reshape(span, known)
+        at = np.searchsorted(self.ids, ids)
+        at[self.ids.take(at, mode="clip") != ids] = known
+        return grid.ravel().take((days - first) * (known + 1) + at)
+
+    def _resolve_each(self, ids: NDArray[np.int64], days: NDArray[np.int64]) -> NDArray[np.int64]:
         code = self.mapped.lookup(ids, days)
         found = self.definitions.lookup(ids, days)
         if len(self.definitions.keys):
@@ -100,10 +121,12 @@ def merge_listings(listings: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def instruments(metadata: DbnMetadata, definitions: Definitions, root: str, path: Path) -> Instruments:
     """Instruments of a file with ``metadata``, judged for outrights of exactly ``root``.
 
+    Where no rule on symbols applies (``venues.left_alone``) every instrument counts as an outright, unmapped ids too.
+
     Raises DataError where neither a grammar of the dataset nor definitions can tell what an outright is.
     """
-    grammar = GRAMMARS.get(metadata.dataset)
-    if grammar is None and not len(definitions.keys):
+    grammar, unfiltered = GRAMMARS.get(metadata.dataset), left_alone(metadata.dataset, metadata.stype_in)
+    if grammar is None and unfiltered is None and not len(definitions.keys):
         raise DataError(f"{path}: no rule is known for the symbols of dataset {metadata.dataset} (known: "
                         f"{', '.join(sorted(GRAMMARS))}); put its definition files beside it")
     mapped = list(metadata.mappings.symbols)
@@ -111,6 +134,8 @@ def instruments(metadata: DbnMetadata, definitions: Definitions, root: str, path
     names = [*mapped, *definitions.symbols, UNMAPPED]
     kinds = [grammar.kind(symbol, root) if grammar else OTHER for symbol in mapped]
     kinds += [*definitions.kinds(root, grammar), UNMAPPED]
+    if unfiltered:
+        kinds = [OUTRIGHT] * len(kinds)
     return Instruments(
         mapped=metadata.mappings,
         definitions=definitions,
@@ -120,6 +145,8 @@ def instruments(metadata: DbnMetadata, definitions: Definitions, root: str, path
         months=contract_months(names, grammar),
         defined=np.concatenate([np.zeros(len(mapped), np.int64), definitions.expiries, np.zeros(1, np.int64)]),
         grammar=grammar,
+        ids=np.union1d(metadata.mappings.keys >> DAY_BITS, definitions.ids),
+        unfiltered=unfiltered,
     )
 
 

@@ -1,9 +1,7 @@
-"""Dtypes, column order and sentinels of the tables that the loaders hand on, and of the records they read."""
+"""Dtypes, column order and sentinels of the tables that the loaders hand on."""
 
-from dataclasses import dataclass
 from typing import Any
 
-import databento_dbn
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -26,34 +24,6 @@ BAR_COLUMNS = {
     "old_price": "float64", "adj_open": "float64", "adj_high": "float64", "adj_low": "float64",
     "adj_close": "float64", "masked": "bool",
 }
-
-
-@dataclass(frozen=True)
-class RecordLayout:
-    """What every record of a schema must look like: its numpy dtype (whose size is its length) and its rtype."""
-
-    dtype: np.dtype[Any]
-    rtype: int
-
-
-OHLCV = np.dtype(databento_dbn.OHLCVMsg._dtypes)
-BAR_RTYPES = {"ohlcv-1s": 32, "ohlcv-1m": 33, "ohlcv-1h": 34, "ohlcv-1d": 35}
-DEFINITION = "definition"
-_DEFINITION_RTYPE = 19
-_DEFINITIONS = {
-    1: np.dtype(databento_dbn.InstrumentDefMsgV1._dtypes),
-    2: np.dtype(databento_dbn.InstrumentDefMsgV2._dtypes),
-    3: np.dtype(databento_dbn.InstrumentDefMsg._dtypes),
-}
-READABLE_SCHEMAS = (*BAR_RTYPES, DEFINITION)
-VERSIONS = tuple(_DEFINITIONS)
-
-
-def record_layout(schema: str, version: int) -> RecordLayout:
-    """Layout of the records of a readable ``schema`` in a DBN file of ``version``; KeyError for any other."""
-    if schema == DEFINITION:
-        return RecordLayout(_DEFINITIONS[version], _DEFINITION_RTYPE)
-    return RecordLayout(OHLCV, BAR_RTYPES[schema])
 
 
 def table(columns: dict[str, str], values: dict[str, Any]) -> pd.DataFrame:
