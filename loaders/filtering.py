@@ -63,15 +63,17 @@ def merge_filter_reports(reports: Sequence[FilterReport]) -> FilterReport:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A chunk's records judged by instrument: time int64 ns (0 where undefined), UTC day, id, row of Instruments, kind.
+    """A chunk's records judged by instrument, arrays of one length.
+
+    Time int64 ns (0 where undefined), id, row of Instruments, contract month int32 yyyymm (0: none), kind.
 
     ``kinds`` may still be changed by whoever knows more than the instrument, until it is counted.
     """
 
     ts: NDArray[np.int64]
-    days: NDArray[np.int64]
     ids: NDArray[np.int64]
     rows: NDArray[np.int64]
+    expiries: NDArray[np.int32]
     kinds: NDArray[np.int64]
 
     def drop(self, wrong: NDArray[np.bool_], kind: str) -> None:
@@ -84,10 +86,9 @@ def judge(records: NDArray[Any], known: Instruments, clock: str) -> Judged:
     stamps = records[clock]
     timed = stamps <= LARGEST
     ts = np.where(timed, stamps, 0).astype(np.int64)
-    days = ts // NS_PER_DAY
     ids = records["instrument_id"].astype(np.int64)
-    rows = known.resolve(ids, days)
-    return Judged(ts, days, ids, rows, np.where(timed, known.kinds[rows], _UNDEFINED_TIMESTAMP))
+    rows, expiries = known.locate(ids, ts // NS_PER_DAY)
+    return Judged(ts, ids, rows, expiries, np.where(timed, known.kinds[rows], _UNDEFINED_TIMESTAMP))
 
 
 class Tally:

@@ -21,6 +21,7 @@ from loaders.venues import GRAMMARS, left_alone
 
 _OUTRIGHT = KINDS.index(OUTRIGHT)
 _LARGEST_GRID = 1 << 17  # (days, ids) resolved at once, 1 MB; beyond it each record is resolved by itself
+_NO_ID = -1  # an id that no instrument has
 _LISTED_COLUMNS = {"expiry": "int32", "contract": "str", "first": "int32", "last": "int32"}
 
 
@@ -43,27 +44,31 @@ class Instruments:
     ids: NDArray[np.int64]
     unfiltered: str | None
 
+    def locate(
+        self, ids: NDArray[np.int64], days: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Row int64 [n] and contract month int32 [n] of each instrument id on its UTC day (since 1970).
+
+        Each (id, day) that can occur is resolved once: a chunk of records has few days and ids, and many records.
+        """
+        known = len(self.ids)
+        first = int(days.min()) if len(days) else 0
+        span = int(days.max()) - first + 1 if len(days) else 0
+        if not known or span * known > _LARGEST_GRID:
+            rows = self.resolve(ids, days)
+            return rows, self.expiries(rows, days)
+        all_days = np.repeat(np.arange(first, first + span), known + 1)
+        grid = self.resolve(np.tile(np.append(self.ids, _NO_ID), span), all_days)
+        at = np.searchsorted(self.ids, ids)
+        at[self.ids.take(at, mode="clip") != ids] = known
+        at += (days - first) * (known + 1)
+        return grid.take(at), self.expiries(grid, all_days).take(at)
+
     def resolve(self, ids: NDArray[np.int64], days: NDArray[np.int64]) -> NDArray[np.int64]:
         """Row int64 [n] of each instrument id on its UTC day (since 1970).
 
-        A definition of the day itself decides; an older one does while the id still has the symbol it defined. Each
-        (id, day) that can occur is looked up once: a chunk of records has few days and ids, and many records.
+        A definition of the day itself decides; an older one does while the id still has the symbol it defined.
         """
-        known, unmapped = len(self.ids), len(self.names) - 1
-        if not known or not len(days):
-            return np.full(len(ids), unmapped, dtype=np.int64)
-        first = int(days.min())
-        span = int(days.max()) - first + 1
-        if span * known > _LARGEST_GRID:
-            return self._resolve_each(ids, days)
-        grid = np.full((span, known + 1), unmapped, dtype=np.int64)
-        all_days = np.repeat(np.arange(first, first + span), known)
-        grid[:, :known] = self._resolve_each(np.tile(self.ids, span), all_days).reshape(span, known)
-        at = np.searchsorted(self.ids, ids)
-        at[self.ids.take(at, mode="clip") != ids] = known
-        return grid.ravel().take((days - first) * (known + 1) + at)
-
-    def _resolve_each(self, ids: NDArray[np.int64], days: NDArray[np.int64]) -> NDArray[np.int64]:
         code = self.mapped.lookup(ids, days)
         found = self.definitions.lookup(ids, days)
         if len(self.definitions.keys):

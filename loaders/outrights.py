@@ -88,14 +88,13 @@ def outright_chunks(
         reached = np.maximum.accumulate(np.concatenate([[progress.newest], judged.ts]))
         keep = np.flatnonzero(judged.kinds == KEPT)
         kept: dict[str, NDArray[Any]] = {name: records[name][keep] for name in _COPIED}
-        rows = judged.rows[keep]
         yield kept | {
             "ts_event": judged.ts[keep],
             "instrument_id": judged.ids[keep],
             "source_row": progress.source + keep,
             "backwards": (judged.ts < reached[:-1])[keep],
-            "expiry": known.expiries(rows, judged.days[keep]),
-            "rows": rows.astype(np.int32),
+            "expiry": judged.expiries[keep],
+            "rows": judged.rows[keep].astype(np.int32),
         }
         progress.source += len(records)
         progress.newest = int(reached[-1])

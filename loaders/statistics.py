@@ -39,7 +39,7 @@ def statistic_tables(file: DbnFile, known: Instruments, tally: Tally, source: in
                                              "sequence")},
             **{name: times(kept[name]) for name in ("ts_recv", "ts_event", "ts_ref")},
             "contract": strings(known.names, rows),
-            "expiry": known.expiries(rows, judged.days[keep]),
+            "expiry": judged.expiries[keep],
             "statistic": _names(kept["stat_type"]),
             "price": prices(kept["price"]),
             "quantity": _quantities(kept["quantity"]),

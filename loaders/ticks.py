@@ -107,13 +107,12 @@ def tick_chunks(
             judged.drop(records["price"] == UNDEF_PRICE, UNDEFINED_PRICE)
         tally.count(judged)
         keep = np.flatnonzero(judged.kinds == KEPT)
-        rows = judged.rows[keep]
         kept = {name: records[name][keep] for name in copied} | {
             "ts_recv": judged.ts[keep],
             "ts_event": times(records["ts_event"][keep]),
             "source_row": source + keep,
-            "expiry": known.expiries(rows, judged.days[keep]),
-            "rows": rows,
+            "expiry": judged.expiries[keep],
+            "rows": judged.rows[keep],
         }
         facts.follow(kept["ts_recv"], kept["ts_event"], kept["flags"])
         source += len(records)

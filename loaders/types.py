@@ -27,17 +27,20 @@ BAR_COLUMNS = {
 
 
 def table(columns: dict[str, str], values: dict[str, Any]) -> pd.DataFrame:
-    """DataFrame with exactly ``columns``, in their order and dtypes; ``ts_event`` is given as int64 ns (UTC)."""
+    """DataFrame with exactly ``columns``, in their order and dtypes; timestamps are given as int64 ns (UTC).
+
+    The columns are the given arrays themselves where their dtype is right, not copies: give arrays of your own.
+    """
     data = {}
     for name, dtype in columns.items():
         value = values[name]
-        data[name] = utc(value) if dtype == TIMESTAMP else pd.Series(value, dtype=dtype)
-    return pd.DataFrame(data)
+        data[name] = utc(value) if dtype == TIMESTAMP else pd.Series(value, dtype=dtype, copy=False)
+    return pd.DataFrame(data, copy=False)
 
 
 def utc(nanoseconds: NDArray[np.int64]) -> pd.Series:
     """Series of ``datetime64[ns, UTC]`` from int64 nanoseconds; the unit is stated, pandas would infer another."""
-    return pd.Series(nanoseconds.view("datetime64[ns]")).dt.tz_localize("UTC")
+    return pd.Series(nanoseconds.view("datetime64[ns]"), copy=False).dt.tz_localize("UTC")
 
 
 def nanoseconds(timestamps: pd.Series) -> NDArray[np.int64]:

@@ -64,8 +64,8 @@ def test_bars_definitions_and_the_rest_are_told_apart(tmp_path: Path) -> None:
     assert [(file.path.name, file.kind, file.reason) for file in files] == [
         ("z.dbn.zst", "bars", ""), ("a.dbn.zst", "definitions", ""),
         ("trades.dbn", "ticks", ""),
-        ("manifest.json", "ignored", "support file of a batch download"), ("mbo.dbn", "ignored", "schema mbo is not read"),
-        ("notes.txt", "ignored", "not named .dbn or .dbn.zst"),
+        ("manifest.json", "ignored", "support file of a batch download"),
+        ("notes.txt", "ignored", "not named .dbn or .dbn.zst"), ("mbo.dbn", "ignored", "schema mbo is not read"),
     ]
 
 
