@@ -141,18 +141,33 @@ def instruments(metadata: DbnMetadata, definitions: Definitions, root: str, path
     kinds += [*definitions.kinds(root, grammar), UNMAPPED]
     if unfiltered:
         kinds = [OUTRIGHT] * len(kinds)
+    months = contract_months(names, grammar)
     return Instruments(
         mapped=metadata.mappings,
         definitions=definitions,
         definition_codes=np.array([position.get(symbol, -2) for symbol in definitions.symbols], dtype=np.int64),
         names=names,
         kinds=np.array([KINDS.index(kind) for kind in kinds], dtype=np.int64),
-        months=contract_months(names, grammar),
-        defined=np.concatenate([np.zeros(len(mapped), np.int64), definitions.expiries, np.zeros(1, np.int64)]),
+        months=months,
+        defined=_defined_months(months, np.concatenate([np.zeros(len(mapped), np.int64), definitions.expiries, [0]])),
         grammar=grammar,
         ids=np.union1d(metadata.mappings.keys >> DAY_BITS, definitions.ids),
         unfiltered=unfiltered,
     )
+
+
+def _defined_months(months: ContractMonths, maturity: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Contract months yyyymm of instruments with ``maturity`` (yyyymm, 0: not given) in their definitions.
+
+    A definition of ICE gives the month in which trading ends: that of BRN April is February. So where the symbol has a
+    month it counts, in the year next to the maturity.
+    """
+    given = np.flatnonzero(maturity > 0)
+    dates = (maturity[given] // 100 * 12 + maturity[given] % 100 - 1 - 1970 * 12).astype("datetime64[M]")
+    by_symbol = months.expiries(given, dates.astype("datetime64[D]").astype(np.int64))
+    defined = maturity.copy()
+    defined[given] = np.where(by_symbol > 0, by_symbol, maturity[given])
+    return defined
 
 
 def yyyymmdd(days: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -114,3 +114,16 @@ def test_what_is_left_alone() -> None:
     assert left_alone("OPRA.PILLAR", "raw_symbol") is None
     assert left_alone("DBEQ.BASIC", None) is not None
     assert left_alone("IFEU.IMPACT", "continuous") is not None
+
+
+def test_the_month_of_the_symbol_counts_beside_the_month_in_which_trading_ends(path: Path, tmp_path: Path) -> None:
+    """Brent for April stops trading at the end of February: its definition says February, its symbol April."""
+    head = metadata([mapping("BRN FMJ0024!", (*MARCH, 1)), mapping("CLF5", (*MARCH, 2))], dataset="IFEU.IMPACT",
+                    symbols=["BRN.FUT"])
+    record = definition("2024-03-04", 1, "BRN FMJ0024!", "BRN", "F", maturity_year=2024, maturity_month=2)
+    defined = write_definitions(tmp_path / "d.dbn", record)
+    assert load(write(path, head, bars([(NOON, 1, 80)])), "BRN", [defined]).bars["expiry"].tolist() == [202404]
+    head = metadata([mapping("CLF5", (*MARCH, 1))])
+    record = definition("2024-03-04", 1, "CLF5", "CL", "F", maturity_year=2034, maturity_month=12)
+    defined = write_definitions(tmp_path / "d.dbn", record)
+    assert load(write(path, head, bars([(NOON, 1, 80)])), "CL", [defined]).bars["expiry"].tolist() == [203501]
