@@ -82,10 +82,10 @@ def test_real_statistics_equal_the_clients(shared_data: Path) -> None:
         table, report = read_statistics(path, root)
         assert report.records == len(theirs) == len(table) == 4
         for column in ("price", "ts_recv", "ts_ref", "sequence"):
-            np.testing.assert_array_equal(table[column].to_numpy(), theirs[column].to_numpy(), err_msg=column)
+            pd.testing.assert_series_equal(table[column], theirs[column], check_dtype=False)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_real_statistics_without_mappings_are_no_outrights(shared_data: Path, version: int) -> None:
-    with pytest.raises(DataError, match="none of its 2 records is an outright of root 'ES'; .* symbols seen: unmapped"):
+    with pytest.raises(DataError, match=r"none of its 2 records is an outright of root 'ES'; .* symbols seen: unmapped"):
         read_statistics(shared_data / "dbn" / "dbn" / f"test_data.statistics.v{version}.dbn.zst", "ES")
