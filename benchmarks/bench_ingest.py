@@ -86,13 +86,14 @@ def _day(rng: np.random.Generator, level: np.ndarray, first: int, count: int) ->
 
 
 def measure(way: str, path: Path) -> dict[str, float]:
-    """Seconds by the clock and of one core, peak resident megabytes and kept rows of one way of reading, in this process."""
+    """Seconds by the clock and of one core, peak resident megabytes and kept rows of one way, in this process."""
     read = _READERS[way]
     read(path, True)  # imports and first calls
     started, on_cpu = time.perf_counter(), time.process_time()
     rows = read(path, False)
     seconds, on_cpu = time.perf_counter() - started, time.process_time() - on_cpu
-    return {"seconds": seconds, "cpu": on_cpu, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "rows": rows}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"seconds": seconds, "cpu": on_cpu, "peak_mb": peak, "rows": rows}
 
 
 def _whole(path: Path, warm_up: bool) -> int:

@@ -87,5 +87,5 @@ def test_real_statistics_equal_the_clients(shared_data: Path) -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_real_statistics_without_mappings_are_no_outrights(shared_data: Path, version: int) -> None:
-    with pytest.raises(DataError, match=r"none of its 2 records is an outright of root 'ES'; .* symbols seen: unmapped"):
+    with pytest.raises(DataError, match=r"none of its 2 records is an outright of .*; symbols seen: unmapped"):
         read_statistics(shared_data / "dbn" / "dbn" / f"test_data.statistics.v{version}.dbn.zst", "ES")
