@@ -60,18 +60,33 @@ _ROWS = (
     Opcode("add", _FF, F64, "a + b", _PROPAGATES, np.add, "{0} + {1}", "+"),
     Opcode("sub", _FF, F64, "a - b", _PROPAGATES, np.subtract, "{0} - {1}", "-"),
     Opcode("mul", _FF, F64, "a * b", _PROPAGATES + ", or for 0 * inf", np.multiply, "{0} * {1}", "*"),
-    Opcode("div", _FF, F64, "a / b; x / 0 is ±inf", _PROPAGATES + ", or for 0 / 0, inf / inf", np.divide,
-           "{0} / {1}", "/"),
+    Opcode(
+        "div", _FF, F64, "a / b; x / 0 is ±inf", _PROPAGATES + ", or for 0 / 0, inf / inf", np.divide, "{0} / {1}", "/"
+    ),
     Opcode("neg", _F, F64, "-a, the sign of zero included", _PROPAGATES, np.negative, "-{0}", "-"),
     Opcode("abs", _F, F64, "absolute value", _PROPAGATES, np.absolute, "abs({0})"),
     Opcode("sqrt", _F, F64, "square root", _PROPAGATES + " or below zero", np.sqrt, "np.sqrt({0})"),
     # math.floor would return an int64 under numba and turn NaN into -9.2e18.
     Opcode("floor", _F, F64, "largest whole number <= a", _PROPAGATES, np.floor, "np.floor({0})"),
     Opcode("trunc", _F, F64, "a rounded toward zero, keeping its sign", _PROPAGATES, np.trunc, "np.trunc({0})"),
-    Opcode("minimum", _FF, F64, "a if a < b else b; of two zeros b", _PROPAGATES, _minimum,
-           "({0} if ({0} < {1} or {0} != {0}) else {1})"),
-    Opcode("maximum", _FF, F64, "a if a > b else b; of two zeros b", _PROPAGATES, _maximum,
-           "({0} if ({0} > {1} or {0} != {0}) else {1})"),
+    Opcode(
+        "minimum",
+        _FF,
+        F64,
+        "a if a < b else b; of two zeros b",
+        _PROPAGATES,
+        _minimum,
+        "({0} if ({0} < {1} or {0} != {0}) else {1})",
+    ),
+    Opcode(
+        "maximum",
+        _FF,
+        F64,
+        "a if a > b else b; of two zeros b",
+        _PROPAGATES,
+        _maximum,
+        "({0} if ({0} > {1} or {0} != {0}) else {1})",
+    ),
     Opcode("lt", _FF, BOOL, "a < b", _FALSE, np.less, "{0} < {1}", "<"),
     Opcode("le", _FF, BOOL, "a <= b", _FALSE, np.less_equal, "{0} <= {1}", "<="),
     Opcode("gt", _FF, BOOL, "a > b", _FALSE, np.greater, "{0} > {1}", ">"),
@@ -81,8 +96,15 @@ _ROWS = (
     Opcode("and", _BB, BOOL, "both", _LOGIC, np.logical_and, "{0} and {1}", "&"),
     Opcode("or", _BB, BOOL, "either", _LOGIC, np.logical_or, "{0} or {1}", "|"),
     Opcode("not", _B, BOOL, "negation", _LOGIC, np.logical_not, "not {0}", "~"),
-    Opcode("select", (BOOL, F64, F64), F64, "a where the condition holds, else b",
-           "the chosen operand as it is; the other one is ignored", _select, "({1} if {0} else {2})"),
+    Opcode(
+        "select",
+        (BOOL, F64, F64),
+        F64,
+        "a where the condition holds, else b",
+        "the chosen operand as it is; the other one is ignored",
+        _select,
+        "({1} if {0} else {2})",
+    ),
 )
 
 OPCODES: dict[str, Opcode] = {row.name: row for row in _ROWS}

@@ -74,8 +74,6 @@ def scored_windows(windows: Sequence[Window] | None, start: int, bars: int) -> t
     return tuple(scored)
 
 
-
-
 def program_columns(
     strategy: Strategy, bars: pd.DataFrame, inputs: BarInputs, conditions: Conditions, stop: int
 ) -> dict[str, NDArray[Any]]:

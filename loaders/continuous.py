@@ -64,7 +64,8 @@ def _fixed(prices: pd.Series) -> NDArray[np.int64]:
 
     The integer comes back unchanged: float64 keeps integer / 1e9 to within half a unit up to 2.25 million.
     """
-    return np.rint(prices.to_numpy(dtype=np.float64) * PRICE_SCALE).astype(np.int64)
+    fixed: NDArray[np.int64] = np.rint(prices.to_numpy(dtype=np.float64) * PRICE_SCALE).astype(np.int64)
+    return fixed
 
 
 def _require_unique(bars: pd.DataFrame, times: NDArray[np.int64]) -> None:

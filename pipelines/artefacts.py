@@ -24,7 +24,9 @@ def write_parts(value: Any, folder: Path) -> None:
             _write_table(part, folder / f"{name}.parquet", name)
         elif isinstance(part, np.ndarray):
             if part.dtype.hasobject:
-                raise TypeError(f"{type(value).__name__}.{name} is an array of Python objects; artefacts hold numbers only")
+                raise TypeError(
+                    f"{type(value).__name__}.{name} is an array of Python objects; artefacts hold numbers only"
+                )
             np.save(folder / f"{name}.npy", np.ascontiguousarray(part), allow_pickle=False)
         else:
             plain[name] = part
@@ -59,7 +61,12 @@ def _read(folder: Path, name: str, kind: Any, plain: dict[str, Any]) -> Any:
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         prefix = f"{name}." if name else ""
         hints = typing.get_type_hints(kind)
-        return kind(**{item.name: _read(folder, f"{prefix}{item.name}", hints[item.name], plain) for item in dataclasses.fields(kind)})
+        return kind(
+            **{
+                item.name: _read(folder, f"{prefix}{item.name}", hints[item.name], plain)
+                for item in dataclasses.fields(kind)
+            }
+        )
     if (folder / f"{name}.parquet").is_file():
         import pyarrow.parquet as pq
 
@@ -78,7 +85,7 @@ def _write_table(table: pd.DataFrame, path: Path, name: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    objects = [str(column) for column, kind in table.dtypes.items() if kind == object]
+    objects = [str(column) for column, kind in table.dtypes.items() if kind is np.dtype(object)]
     if objects:
         raise TypeError(f"table {name}: columns {objects} hold Python objects; use numbers, str or timestamps")
     arrow = pa.Table.from_pandas(table, preserve_index=False)

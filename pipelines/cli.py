@@ -32,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = importlib.import_module(f"pipelines.commands.{options.command}")
         return int(command.execute(options))
     except KeyboardInterrupt:
-        return _fail(options, "interrupted: what was finished stays in the store; run again to go on", ExitCode.INTERRUPTED)
+        return _fail(
+            options, "interrupted: what was finished stays in the store; run again to go on", ExitCode.INTERRUPTED
+        )
     except WalkfoldError as error:
         if options.debug:
             traceback.print_exc()
@@ -53,7 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: Sequence[str]) -> Options:
     lines = "\n".join(f"  {name:<8} {text}" for name, text in COMMANDS.items())
     parser = argparse.ArgumentParser(
-        prog="pipeline", formatter_class=argparse.RawDescriptionHelpFormatter, usage="pipeline COMMAND [key=value ...] [options]",
+        prog="pipeline",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="pipeline COMMAND [key=value ...] [options]",
         description=f"Futures data to honestly evaluated models, as one dataflow graph.\n\ncommands:\n{lines}",
         epilog="Any configuration value can be overridden: pipeline run fold=0 sweep.grid.fast=5:50:5 cluster=serial",
     )
@@ -67,7 +71,9 @@ def _parse(arguments: Sequence[str]) -> Options:
     if known.command not in COMMANDS:
         from pipelines.configuration import nearest
 
-        parser.exit(ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n")
+        parser.exit(
+            ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"
+        )
     return Options(known.command, tuple(known.words), known.json, known.quiet, known.debug, known.config)
 
 
@@ -85,5 +91,3 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-

@@ -11,7 +11,7 @@ from typing import Any
 from pipelines.errors import ClusterError
 from pipelines.settings import Settings
 
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
 def cluster_options(settings: Settings, cores: int) -> dict[str, Any]:
@@ -21,14 +21,19 @@ def cluster_options(settings: Settings, cores: int) -> dict[str, Any]:
     """
     workers = settings.workers or max(1, cores)
     if settings.cluster == "threads":
-        return {"processes": False, "n_workers": 1, "threads_per_worker": workers, "dashboard_address": None}
+        return {"processes": False, "n_workers": 1, "threads_per_worker": workers, "dashboard_address": "127.0.0.1:0"}
     if settings.cluster == "processes":
         return {
-            "processes": True, "n_workers": workers, "threads_per_worker": 1, "dashboard_address": None,
-            "host": "127.0.0.1", "env": ONE_THREAD, "memory_limit": 0,
+            "processes": True,
+            "n_workers": workers,
+            "threads_per_worker": 1,
+            "dashboard_address": "127.0.0.1:0",
+            "host": "127.0.0.1",
+            "env": ONE_THREAD,
+            "memory_limit": 0,
         }
     if settings.cluster == "cuda":
-        options = {"threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1", "resources": {"GPU": 1}}
+        options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1", "resources": {"GPU": 1}}
         return options | ({"n_workers": settings.workers} if settings.workers else {})
     raise ClusterError(f"cluster={settings.cluster} starts no Dask cluster")
 
@@ -36,11 +41,11 @@ def cluster_options(settings: Settings, cores: int) -> dict[str, Any]:
 def gpu_refusal() -> str | None:
     """Return why `cluster=cuda` cannot run on this machine, or None when it can."""
     try:
-        import dask_cuda  # noqa: F401, TID253 (optional: only this function needs it)
+        import dask_cuda  # noqa: F401
     except ImportError:
         return "dask-cuda is not installed: pip install 'walkfold[gpu]'"
     try:
-        import cupy  # noqa: TID253
+        import cupy
     except ImportError:
         return "cupy is not installed: pip install 'walkfold[gpu]'"
     try:
@@ -64,7 +69,7 @@ def connected(settings: Settings) -> Iterator[Any]:
 
     options = cluster_options(settings, os.cpu_count() or 1)
     if settings.cluster == "cuda":
-        from dask_cuda import LocalCUDACluster  # noqa: TID253
+        from dask_cuda import LocalCUDACluster
 
         cluster_class = LocalCUDACluster
     else:

@@ -73,7 +73,9 @@ def _instrument(value: Any, folder: Path) -> Any:
         return value
     known = sorted(path.stem for path in folder.glob("*.yaml"))
     if value not in known:
-        raise ConfigurationError(f"instrument={value}: there is no {value}.yaml among the instruments; {nearest(value, known)}")
+        raise ConfigurationError(
+            f"instrument={value}: there is no {value}.yaml among the instruments; {nearest(value, known)}"
+        )
     return read_yaml(folder / f"{value}.yaml")
 
 
@@ -100,7 +102,9 @@ def _declared(kind: Any, parts: Sequence[str], key: str) -> Any:
             hints = typing.get_type_hints(kind)
             if part not in hints:
                 prefix = ".".join(parts[:position])
-                raise ConfigurationError(f"unknown key {key!r}: {nearest(part, hints)}{f' (in {prefix})' if prefix else ''}")
+                raise ConfigurationError(
+                    f"unknown key {key!r}: {nearest(part, hints)}{f' (in {prefix})' if prefix else ''}"
+                )
             kind = hints[part]
         elif _is_mapping(kind):
             kind = typing.get_args(kind)[1]

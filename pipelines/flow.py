@@ -6,7 +6,7 @@ from pathlib import Path
 from pipelines import keys
 from pipelines.configuration import nearest
 from pipelines.errors import ConfigurationError, UsageError
-from pipelines.graph import Graph, InputFile, build_graph
+from pipelines.graph import Axes, Graph, InputFile, build_graph
 from pipelines.nodes import BENCHMARKS, NODES
 from pipelines.planning import plan
 from pipelines.serial_runner import run_serial
@@ -18,13 +18,13 @@ def flow_graph(settings: Settings, folds: Sequence[int]) -> Graph:
     """Build the graph of the given folds; raises UsageError for a data folder without DBN files."""
     files = input_files(settings)
     check_grid(settings)
-    axes = {
-        "file": lambda place: range(len(files["bars"])),
+    axes: Axes = {
+        "file": lambda place: list(range(len(files["bars"]))),
         "fold": lambda place: list(folds),
-        "strategy": lambda place: settings.sweep.strategies,
-        "chunk": lambda place: range(_chunks(settings, str(place["strategy"]))),
-        "seed": lambda place: settings.training.seeds,
-        "benchmark": lambda place: BENCHMARKS,
+        "strategy": lambda place: list(settings.sweep.strategies),
+        "chunk": lambda place: list(range(_chunks(settings, str(place["strategy"])))),
+        "seed": lambda place: list(settings.training.seeds),
+        "benchmark": lambda place: list(BENCHMARKS),
     }
     return build_graph(NODES, settings, files, axes)
 
@@ -58,7 +58,9 @@ def check_grid(settings: Settings) -> None:
         declared.update(STRATEGIES[name]().parameters)
     for name in settings.sweep.grid:
         if name not in declared:
-            raise ConfigurationError(f"sweep.grid.{name}: no strategy of the sweep has this parameter; {nearest(name, declared)}")
+            raise ConfigurationError(
+                f"sweep.grid.{name}: no strategy of the sweep has this parameter; {nearest(name, declared)}"
+            )
     missing = sorted(declared - set(settings.sweep.grid))
     if missing:
         raise ConfigurationError(f"sweep.grid.{missing[0]} is missing: a strategy of the sweep needs values for it")

@@ -126,10 +126,8 @@ def build_graph(
     made: dict[str, list[Task]] = {}
     for node in nodes:
         code = keys.code_digest(typing.cast(types.FunctionType, node.function))
-        versions = keys.library_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
-        made[node.name] = [
-            _task(node, place, made, tree, files, code, versions) for place in _places(node.per, axes)
-        ]
+        versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
+        made[node.name] = [_task(node, place, made, tree, files, code, versions) for place in _places(node.per, axes)]
     return Graph(tuple(task for tasks in made.values() for task in tasks))
 
 
@@ -146,8 +144,10 @@ def check_nodes(nodes: Sequence[Node]) -> None:
             producer, _, part = source.partition(".")
             if producer not in known:
                 close = difflib.get_close_matches(producer, known, n=1)
-                raise GraphError(f"node {node.name}: input {parameter} reads {producer!r}, which no earlier node makes"
-                                 + (f"; did you mean {close[0]!r}?" if close else ""))
+                raise GraphError(
+                    f"node {node.name}: input {parameter} reads {producer!r}, which no earlier node makes"
+                    + (f"; did you mean {close[0]!r}?" if close else "")
+                )
             _check_type(node, parameter, hints[parameter], known[producer], part)
         known[node.name] = node
 

@@ -31,14 +31,14 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def content_key(code: str, constants: Mapping[str, Any], inputs: Mapping[str, Any], libraries: Mapping[str, str]) -> str:
+def content_key(
+    code: str, constants: Mapping[str, Any], inputs: Mapping[str, Any], libraries: Mapping[str, str]
+) -> str:
     """Return the key that names an artefact; it changes when anything that could change the artefact does."""
-    return digest(
-        {"format": FORMAT, "code": code, "constants": constants, "inputs": inputs, "libraries": libraries}
-    )
+    return digest({"format": FORMAT, "code": code, "constants": constants, "inputs": inputs, "libraries": libraries})
 
 
-def library_versions(names: Iterable[str]) -> dict[str, str]:
+def installed_versions(names: Iterable[str]) -> dict[str, str]:
     """Return the installed versions of libraries whose arithmetic or file format can change a result."""
     return {name: importlib.metadata.version(name) for name in sorted(names)}
 
@@ -60,10 +60,10 @@ def normal_source(source: str) -> str:
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            body = node.body
-            if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-                if isinstance(body[0].value.value, str):
-                    node.body = body[1:] or [ast.Pass()]
+            first = node.body[0] if node.body else None
+            value = first.value if isinstance(first, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                node.body = node.body[1:] or [ast.Pass()]
     return ast.unparse(tree)
 
 

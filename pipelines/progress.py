@@ -73,6 +73,11 @@ def shown(total: int, quiet: bool) -> Iterator[Progress]:
         from rich import progress
         from rich.console import Console
 
-        columns = (progress.BarColumn(), progress.MofNCompleteColumn(), progress.TimeElapsedColumn(), progress.TextColumn("{task.description}"))
+        columns = (
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("{task.description}"),
+        )
         with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             yield Bar(bar, bar.add_task("starting", total=total))

@@ -5,13 +5,25 @@ import os
 import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
-from pipelines.keys import library_versions
+from pipelines.keys import installed_versions
 from pipelines.store import Store
 
-LIBRARIES = ("walkfold", "dask", "distributed", "numpy", "pandas", "numba", "pyarrow", "pandera", "torch", "databento-dbn")
+LIBRARIES = (
+    "walkfold",
+    "dask",
+    "distributed",
+    "numpy",
+    "pandas",
+    "numba",
+    "pyarrow",
+    "pandera",
+    "torch",
+    "databento-dbn",
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +40,9 @@ class RunRecord:
         run = f"{now:%Y%m%dT%H%M%SZ}-{os.urandom(2).hex()}"
         record = cls(run, store.root / "runs" / run)
         record.folder.mkdir(parents=True)
-        record.append("started", created=now.isoformat(timespec="seconds"), pid=os.getpid(), versions=versions(), **facts)
+        record.append(
+            "started", created=now.isoformat(timespec="seconds"), pid=os.getpid(), versions=versions(), **facts
+        )
         return record
 
     def append(self, event: str, **facts: Any) -> None:
@@ -38,8 +52,14 @@ class RunRecord:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the libraries a run depends on."""
-    return {"python": platform.python_version(), **library_versions(LIBRARIES)}
+    """Return the versions of Python and of the libraries a run depends on; `source` for a package that is not installed."""
+    found = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found |= installed_versions([name])
+        except PackageNotFoundError:
+            found[name] = "source"
+    return found
 
 
 def read_records(store: Store) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pipelines import artefacts
@@ -33,7 +32,12 @@ class FoldResult:
 
 
 def finish_fold(
-    graph: Graph, fold: int, settings: Settings, files: Mapping[str, tuple[InputFile, ...]], store: Store, record: RunRecord,
+    graph: Graph,
+    fold: int,
+    settings: Settings,
+    files: Mapping[str, tuple[InputFile, ...]],
+    store: Store,
+    record: RunRecord,
     outcomes: Mapping[str, Outcome],
 ) -> FoldResult:
     """Count the looks of the fold's evaluations, write its report and return its figures."""
@@ -44,6 +48,7 @@ def finish_fold(
     for each in mine:
         if each.node.evaluates:
             ledger.record(Look(each.key, each.name, each.node.evaluates, outcomes[each.name].trials, record.run))
+    looks = ledger.summary()
     run = {
         "run": record.run,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -57,11 +62,11 @@ def finish_fold(
         "fallback_reason": None,
         "versions": versions(),
         "seeds": list(settings.training.seeds),
-        "ledger": ledger.summary(),
+        "ledger": looks,
     }
     path = record.folder / f"fold-{fold}" / "report.html"
     write_report(content, run, path)
-    headline = str(verdict(content.document, run["ledger"])["headline"])
+    headline = str(verdict(content.document, looks)["headline"])
     return FoldResult(fold, str(path), headline, _metrics(content.document))
 
 
@@ -82,7 +87,8 @@ def _ledger(
 def _metrics(document: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
     return {
         model["model"]: {
-            name: value if value is not None and math.isfinite(value) else None for name, value in model["metrics"].items()
+            name: value if value is not None and math.isfinite(value) else None
+            for name, value in model["metrics"].items()
         }
         for model in document["models"]
     }

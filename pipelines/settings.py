@@ -9,7 +9,7 @@ from loaders.sessions import SessionRule
 from training.dqn import DqnSettings
 from training.folds import FoldSettings
 from training.linear import LinearSettings
-from validation.sanitise import BarRules
+from validation.bar_rules import BarRules
 
 CLUSTERS = ("serial", "threads", "processes", "cuda")
 

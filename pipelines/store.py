@@ -1,9 +1,9 @@
 """The artefact store: written once under a content key, visible whole or not at all, verified when read.
 
-    objects/ab/<key>/…parts…, manifest.json     an artefact; it exists when its manifest does
-    refs/<task>.json                            the last key of a task, to explain why it runs again
-    runs/ ledger/                               records of runs, looks at validation and test rows
-    tmp/  corrupt/                              unfinished writes; artefacts whose bytes changed
+objects/ab/<key>/…parts…, manifest.json     an artefact; it exists when its manifest does
+refs/<task>.json                            the last key of a task, to explain why it runs again
+runs/ ledger/                               records of runs, looks at validation and test rows
+tmp/  corrupt/                              unfinished writes; artefacts whose bytes changed
 """
 
 import errno
@@ -37,7 +37,9 @@ class Store:
             probe.write_bytes(b"")
             probe.unlink()
         except OSError as error:
-            raise StoreError(f"cannot write the store {root}: {error.strerror}; choose another with store=DIR") from None
+            raise StoreError(
+                f"cannot write the store {root}: {error.strerror}; choose another with store=DIR"
+            ) from None
         store._remove_unfinished()
         return store
 
@@ -70,7 +72,8 @@ class Store:
                 self._set_aside(key)
                 raise CorruptArtefactError(
                     f"artefact {key[:12]} of {manifest['task']}: the bytes of {name} differ from its checksum; it was moved "
-                    f"to {self.root / 'corrupt'}, run again to recompute it", key
+                    f"to {self.root / 'corrupt'}, run again to recompute it",
+                    key,
                 )
         return folder
 
@@ -123,7 +126,12 @@ class Store:
         """Delete temporary folders of processes of this host that are gone; a crash leaves nothing behind for long."""
         for folder in (self.root / "tmp").iterdir():
             parts = folder.name.rsplit(".", 3)
-            if len(parts) == 4 and parts[1] == socket.gethostname() and parts[2].isdigit() and not _alive(int(parts[2])):
+            if (
+                len(parts) == 4
+                and parts[1] == socket.gethostname()
+                and parts[2].isdigit()
+                and not _alive(int(parts[2]))
+            ):
                 shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,5 +1,6 @@
 """One task from inputs to published artefact: what every runner does at a node, in whatever process it runs."""
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -19,6 +20,7 @@ from pipelines.store import Store
 
 AFTER_READ = "after a cache read"
 BEFORE_WRITE = "before a cache write"
+FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,11 @@ def _publish(store: Store, assignment: Assignment, value: Any) -> int:
         store.publish(assignment.key, folder, {"task": assignment.task, "trials": trials, "parts": assignment.parts})
         store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
     except OSError as error:
+        # numpy reports a short write without an errno, so the disk itself is asked too
+        full = error.errno == errno.ENOSPC or shutil.disk_usage(store.root).free < FULL_DISK
+        reason = "the disk is full" if full else str(error.strerror or error)
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        reason = "the disk is full" if error.errno == errno.ENOSPC else str(error.strerror)
         raise StoreError(
             f"{assignment.task}: cannot write its artefact to the store {store.root}: {reason}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"
@@ -139,7 +143,5 @@ def _as_node_error(assignment: Assignment, error: BaseException) -> NodeError:
 
 def _give_back_memory() -> None:
     """Return freed pages to the system: a worker otherwise keeps the peak of every node it ever ran."""
-    try:
+    with contextlib.suppress(OSError):  # another C library than glibc: nothing to trim
         ctypes.CDLL("libc.so.6").malloc_trim(0)
-    except OSError:
-        pass  # not glibc: nothing to trim

@@ -59,14 +59,23 @@ def test_importing_a_package_loads_neither_dask_nor_a_gpu_library(package):
         for path in sorted((REPOSITORY / package).rglob("*.py"))
         if path.name != "__init__.py"
     ]
-    script = f"import importlib, sys\nfor name in {modules!r}: importlib.import_module(name)\nprint(sorted({DASK | OPTIONAL!r} & set(sys.modules)))"
-    answer = subprocess.run([sys.executable, "-W", "ignore", "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    script = (
+        f"import importlib, sys\nfor name in {modules!r}: importlib.import_module(name)\n"
+        f"print(sorted({DASK | OPTIONAL!r} & set(sys.modules)))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
     assert answer.stdout.strip() == "[]"
 
 
 def test_the_six_hops_of_the_architecture_page_exist():
     page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
-    hops = [line.split("`")[1] for line in page.splitlines() if line[:1].isdigit() and "`" in line and ":" in line.split("`")[1]]
+    hops = [
+        line.split("`")[1]
+        for line in page.splitlines()
+        if line[:1].isdigit() and "`" in line and ":" in line.split("`")[1]
+    ]
     assert len(hops) == 6
     for hop in hops:
         path, name = hop.split(":")

@@ -56,6 +56,8 @@ def test_every_test_asserts_something():
                 words = [item.attr for item in inside if isinstance(item, ast.Attribute)]
                 words += [item.id for item in inside if isinstance(item, ast.Name)]
                 asserts = any(isinstance(item, ast.Assert) for item in inside)
-                if not asserts and not any(word.startswith(("assert", "raises", "warns", "check", "expect")) for word in words):
+                if not asserts and not any(
+                    word.startswith(("assert", "raises", "warns", "check", "expect")) for word in words
+                ):
                     silent.append(f"{path.name}:{node.name}")
     assert silent == []

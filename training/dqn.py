@@ -20,7 +20,7 @@ from training.errors import TrainingError
 from training.experience import Collected, collect
 from training.folds import Fold
 from training.market import Market, market, money_scale, path_profit, switching_costs
-from training.networks import DuelingNetwork
+from training.networks import DuelingNetwork, plain_weights
 from training.policy import Policy, greedy_actions
 from training.replay import Replay, portfolios
 
@@ -206,28 +206,12 @@ class _Learner:
 
     def policy(self, step: int) -> Policy:
         """The online network as plain arrays."""
-        network = self.network
-        with torch.no_grad():
-            advantage, bias = network.advantage.weight, network.advantage.bias
-            head = network.value.weight + advantage - advantage.mean(dim=0, keepdim=True)
-            head_bias = network.value.bias + bias - bias.mean()
-            layers = (network.first, network.second)
-            (first, first_bias), (second, second_bias) = ((_array(one.weight.T), _array(one.bias)) for one in layers)
-            return Policy(
-                first=first,
-                first_bias=first_bias,
-                second=second,
-                second_bias=second_bias,
-                head=_array(head.T),
-                head_bias=_array(head_bias),
-                costs=self.costs,
-                scale=np.array([self.scale]),
-                seed=self.seed,
-                chosen_step=step,
-                looks=0,
-                settings=asdict(self.settings),
-            )
-
-
-def _array(part: Tensor) -> NDArray[np.float32]:
-    return np.ascontiguousarray(part.detach().numpy(), dtype=np.float32).copy()
+        return Policy(
+            **plain_weights(self.network),
+            costs=self.costs,
+            scale=np.array([self.scale]),
+            seed=self.seed,
+            chosen_step=step,
+            looks=0,
+            settings=asdict(self.settings),
+        )

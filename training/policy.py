@@ -63,12 +63,6 @@ def greedy_actions(policy: Policy, features: NDArray[np.float32], table: Market)
     return actions
 
 
-def action_values(policy: Policy, state: NDArray[np.float32], position: int) -> NDArray[np.float32]:
-    """Values [3] of one state [features + 3] with a position number, in money scales; the greedy walk's arithmetic."""
-    values: NDArray[np.float32] = _values(np.array(state, dtype=np.float32), position, *_weights(policy))
-    return values
-
-
 def _weights(policy: Policy) -> tuple[Weights, ...]:
     # Copies: arrays read from the store are read-only, for which numba would compile everything once more.
     parts = (policy.first, policy.first_bias, policy.second, policy.second_bias, policy.head, policy.head_bias)

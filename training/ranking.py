@@ -15,17 +15,6 @@ from training.bootstrap import Interval
 FloatVector = NDArray[np.float64]
 
 
-def spearman(forecast: FloatVector, outcome: FloatVector) -> float:
-    """Spearman rank correlation of two vectors [n] over the rows where both are finite; ties get their mean rank.
-
-    NaN for fewer than three such rows or when either is constant there.
-    """
-    first, second = _rank_pair(forecast, outcome)
-    if len(first) < 3:
-        return math.nan
-    return float(_correlation(_products(first, second).sum(axis=0), len(first)))
-
-
 def information_coefficient(
     forecast: FloatVector,
     outcome: FloatVector,
@@ -37,8 +26,9 @@ def information_coefficient(
     """Spearman correlation of `forecast` [n] with the `horizon`-bar `outcome` [n], with a block-bootstrap interval.
 
     Consecutive outcomes share horizon - 1 bars, so blocks must be much longer than the horizon: the larger of five
-    horizons and the square root of n. Circular blocks, percentile interval of the correlation of the ranks. NaN bounds
-    for fewer than four blocks.
+    horizons and the square root of n. Circular blocks, percentile interval of the correlation of the ranks. Rows where
+    either is not finite are left out; ties get their mean rank. NaN bounds for fewer than four blocks, a NaN estimate
+    for fewer than three rows or when either side is constant.
     """
     first, second = _rank_pair(forecast, outcome)
     n = len(first)

@@ -62,22 +62,15 @@ def verdict(session_profit: NDArray[np.float64], trials: int, confidence: float 
         raise ValueError(f"trials = {trials}: must be at least 1; count every model judged on these test rows")
     if not 0.5 < confidence < 1.0:
         raise ValueError(f"confidence = {confidence}: must lie between 0.5 and 1 (0.975 means an error rate of 2.5 %)")
-    block = block_length(len(data))
-    method = (
-        f"larger p-value of the skewness-corrected t and the stationary bootstrap-t (mean block {block} sessions, "
-        f"{RESAMPLES} resamples, seed {seed}), error rate shared among {trials} models (Bonferroni)"
-    )
     threshold = (1.0 - confidence) / trials
     mean = float(data.mean()) if len(data) else 0.0
     error = standard_error(data) if len(data) > 1 else 0.0
     above = below = 1.0
     if len(data) >= MINIMUM_SESSIONS and error > 0.0:
-        above, below = _p_values(data, error, block, seed)
+        above, below = _p_values(data, error, seed)
     beats = mean > 0.0 and above <= threshold
-    rate = f"{100.0 * (1.0 - confidence):.3g}"
-    words = BEATS.format(rate=rate) if beats else UNCLEAR if mean > 0.0 else LOSES
     return Verdict(
-        words=words,
+        words=BEATS.format(rate=f"{100.0 * (1.0 - confidence):.3g}") if beats else UNCLEAR if mean > 0.0 else LOSES,
         beats_flat=beats,
         distinguishable=beats or (mean < 0.0 and below <= threshold),
         mean=mean,
@@ -86,7 +79,15 @@ def verdict(session_profit: NDArray[np.float64], trials: int, confidence: float 
         threshold=threshold,
         sessions=len(data),
         trials=trials,
-        method=method,
+        method=_method(len(data), trials, seed),
+    )
+
+
+def _method(sessions: int, trials: int, seed: int) -> str:
+    return (
+        f"larger p-value of the skewness-corrected t and the stationary bootstrap-t (mean block "
+        f"{block_length(sessions)} sessions, {RESAMPLES} resamples, seed {seed}), error rate shared among {trials} "
+        f"models (Bonferroni)"
     )
 
 
@@ -107,12 +108,12 @@ def corrected_t(data: NDArray[np.float64], error: float) -> float:
     return (ratio + skewness / (6 * n) + skewness * ratio * ratio / 3.0) * deviation / error
 
 
-def _p_values(data: NDArray[np.float64], error: float, block: int, seed: int) -> tuple[float, float]:
+def _p_values(data: NDArray[np.float64], error: float, seed: int) -> tuple[float, float]:
     """One-sided p-values of "mean > 0" and of "mean < 0"."""
     # scipy here and not above: it takes longer to import than the rest of this module takes to run.
     from scipy.special import stdtr
 
-    statistics = studentised_resamples(data, block, RESAMPLES, seed)
+    statistics = studentised_resamples(data, block_length(len(data)), RESAMPLES, seed)
     freedom = len(data) - 1
     sides = []
     for sign in (1.0, -1.0):

@@ -24,8 +24,13 @@ def execute(options: Options) -> int:
 def _row(node: Node) -> dict[str, object]:
     function = f"{node.function.__module__}.{node.function.__qualname__}"
     return {
-        "name": node.name, "function": function, "inputs": dict(node.inputs), "files": dict(node.files),
-        "settings": dict(node.settings), "per": list(node.per), "evaluates": node.evaluates,
+        "name": node.name,
+        "function": function,
+        "inputs": dict(node.inputs),
+        "files": dict(node.files),
+        "settings": dict(node.settings),
+        "per": list(node.per),
+        "evaluates": node.evaluates,
     }
 
 

@@ -22,7 +22,9 @@ def execute(options: Options) -> int:
         folds = tuple(range(fold_count(settings, store)))
     planned = plan(flow_graph(settings, folds), store)
     if options.json:
-        rows = [{"name": row.task.name, "key": row.task.key, "cached": row.cached, "reason": row.reason} for row in planned]
+        rows = [
+            {"name": row.task.name, "key": row.task.key, "cached": row.cached, "reason": row.reason} for row in planned
+        ]
         missing = sum(not row.cached for row in planned)
         sys.stdout.write(json.dumps({"nodes": rows, "cached": len(planned) - missing, "to_run": missing}) + "\n")
     else:

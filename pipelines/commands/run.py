@@ -46,7 +46,9 @@ def execute(options: Options) -> int:
         record.append("ended", status=_status(error), error=str(error), seconds=time.perf_counter() - started)
         raise
     seconds = time.perf_counter() - started
-    record.append("ended", status="done", seconds=seconds, report=results[0].report, reports=[row.report for row in results])
+    record.append(
+        "ended", status="done", seconds=seconds, report=results[0].report, reports=[row.report for row in results]
+    )
     _print(options, record, results, outcomes, settings, arguments["fold"])
     return ExitCode.DONE
 
@@ -70,7 +72,9 @@ def _run(graph: Graph, settings: Settings, store: Store, record: RunRecord, quie
     for row in planned:
         if row.cached and row.task.name not in outcomes:
             manifest = store.manifest(row.task.key) or {}
-            _note(Outcome(row.task.name, row.task.key, 0.0, True, "", 0, int(manifest.get("trials", 0))), outcomes, record)
+            _note(
+                Outcome(row.task.name, row.task.key, 0.0, True, "", 0, int(manifest.get("trials", 0))), outcomes, record
+            )
     return outcomes
 
 
@@ -107,7 +111,12 @@ def _status(error: BaseException) -> str:
 
 
 def _print(
-    options: Options, record: RunRecord, results: Sequence[FoldResult], outcomes: dict[str, Outcome], settings: Settings, fold: str
+    options: Options,
+    record: RunRecord,
+    results: Sequence[FoldResult],
+    outcomes: dict[str, Outcome],
+    settings: Settings,
+    fold: str,
 ) -> None:
     if not options.json:
         for result in results:
@@ -115,12 +124,17 @@ def _print(
         return
     first = results[0]
     document: dict[str, Any] = {
-        "run": record.run, "fold": first.fold if len(results) == 1 else fold, "status": "done", "report": first.report,
+        "run": record.run,
+        "fold": first.fold if len(results) == 1 else fold,
+        "status": "done",
+        "report": first.report,
         "metrics": first.metrics,
         "nodes": [
-            {"name": row.task, "key": row.key, "seconds": round(row.seconds, 3), "cached": row.cached} for row in outcomes.values()
+            {"name": row.task, "key": row.key, "seconds": round(row.seconds, 3), "cached": row.cached}
+            for row in outcomes.values()
         ],
-        "executor": settings.sweep.executor, "fallback_reason": None,
+        "executor": settings.sweep.executor,
+        "fallback_reason": None,
     }
     if len(results) > 1:
         document["folds"] = [{"fold": row.fold, "report": row.report, "metrics": row.metrics} for row in results]

@@ -26,7 +26,9 @@ def execute(options: Options) -> int:
         raise UsageError(f"unknown argument {unknown[0]!r} of pipeline sample: known are edge=real|power|0 and seed=7")
     edge, seed = arguments.get("edge", "real"), arguments.get("seed", "7")
     if edge not in EDGES or not seed.isdigit():
-        raise UsageError(f"pipeline sample: edge={edge} seed={seed}: edge is one of {', '.join(EDGES)}, seed a whole number")
+        raise UsageError(
+            f"pipeline sample: edge={edge} seed={seed}: edge is one of {', '.join(EDGES)}, seed a whole number"
+        )
     started = time.perf_counter()
     try:
         report = write_sample(Path(folders[0]), seed=int(seed), edge=edge)
@@ -36,5 +38,7 @@ def execute(options: Options) -> int:
     if options.json:
         sys.stdout.write(json.dumps({**asdict(report), "seconds": round(seconds, 2)}, default=str) + "\n")
     else:
-        sys.stdout.write(f"{folders[0]}: {report.records:,} records in {len(report.files)} files (edge={edge}, seed={seed})\n")
+        sys.stdout.write(
+            f"{folders[0]}: {report.records:,} records in {len(report.files)} files (edge={edge}, seed={seed})\n"
+        )
     return ExitCode.DONE

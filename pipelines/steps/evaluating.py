@@ -39,7 +39,13 @@ def strategy_evaluation(
 
 
 def benchmark_evaluation(
-    bars: pd.DataFrame, fold: Fold, benchmark: str, contract: Instrument, costs: Costs, execution: Execution, capital: float
+    bars: pd.DataFrame,
+    fold: Fold,
+    benchmark: str,
+    contract: Instrument,
+    costs: Costs,
+    execution: Execution,
+    capital: float,
 ) -> Evaluation:
     """Score a benchmark on the test rows: the rolled position held throughout, or always flat."""
     target = np.full(len(bars), BENCHMARK_TARGETS[benchmark])
@@ -77,8 +83,19 @@ def _evaluate(
 ) -> Evaluation:
     grid = {name: [value] for name, value in parameters.items()}
     result = sweep(
-        strategy, bars.iloc[: fold.test[1]], grid=grid, costs=costs, instrument=contract, capital=capital, execution=execution,
-        metrics=list(METRICS), windows=[fold.test], returns="session", executor="cpu", start=start, threads=1,
+        strategy,
+        bars.iloc[: fold.test[1]],
+        grid=grid,
+        costs=costs,
+        instrument=contract,
+        capital=capital,
+        execution=execution,
+        metrics=list(METRICS),
+        windows=[fold.test],
+        returns="session",
+        executor="cpu",
+        start=start,
+        threads=1,
     )
     trace = result.trace(0)
     scored = trace.iloc[fold.test[0] : fold.test[1]]

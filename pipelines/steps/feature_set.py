@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kernels.features.market import feature_names, market_features
+from kernels.features.market import market_features
 from kernels.features.returns import log_returns
+from kernels.features.table import feature_names
 from kernels.features.targets import targets
 from validation.features import bound_features
 from validation.gate import gate_features, gate_targets
@@ -55,7 +56,7 @@ def feature_matrix(bars: pd.DataFrame, returns: NDArray[np.float64]) -> NDArray[
 def feature_set(
     bars: pd.DataFrame, clamped: ClampedReturns, matrix: NDArray[np.float64], limit: float, return_limit: float
 ) -> FeatureSet:
-    """Bound the features to ±limit (layer 3), add the targets and check them; raises TargetGateError when they are inconsistent."""
+    """Bound the features to ±limit (layer 3) and add the targets; raises TargetGateError when these are inconsistent."""
     names = list(feature_names())
     times = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
     bounded, findings = bound_features(np.asarray(matrix), names, times, limit)
@@ -81,6 +82,6 @@ def gate_feature_set(value: FeatureSet, where: str) -> None:
     Features are held to the same: every row from the first complete one on is finite and bounded.
     """
     gate_targets(np.asarray(value.targets), value.bars, where, return_limit=value.return_limit)
-    gate_features(np.asarray(value.features), np.arange(len(value.bars)) >= value.first_valid, value.limit, where, value.names)
-
-
+    gate_features(
+        np.asarray(value.features), np.arange(len(value.bars)) >= value.first_valid, value.limit, where, value.names
+    )

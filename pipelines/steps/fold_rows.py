@@ -39,11 +39,16 @@ def fold_table(feature_set: FeatureSet, settings: FoldSettings) -> FoldTable:
     first = feature_set.first_valid
     times = feature_set.bars["ts_event"]
     cut = walk_forward(times.iloc[first:], settings)
-    folds = tuple(replace(fold, **{name: _moved(getattr(fold, name), first) for name in BLOCKS}) for fold in cut)
+    folds = tuple(
+        replace(
+            fold,
+            train=_moved(fold.train, first),
+            validation=_moved(fold.validation, first),
+            test=_moved(fold.test, first),
+        )
+        for fold in cut
+    )
     return FoldTable(folds, [fold_report(fold, times, settings) for fold in folds])
-
-
-BLOCKS = ("train", "validation", "test")
 
 
 def fold_rows(table: FoldTable, index: int) -> Fold:

@@ -15,8 +15,8 @@ from loaders.roll import RolledBars
 from pipelines.report.content import report_content
 from pipelines.report.document import ReportContent
 from pipelines.report.types import Evaluation
-from pipelines.steps.fold_rows import FoldTable, NormalisedFeatures
 from pipelines.steps.feature_set import FeatureSet
+from pipelines.steps.fold_rows import FoldTable, NormalisedFeatures
 from pipelines.steps.modelling import LinearResult
 from pipelines.steps.sweeping import StrategyRanking
 from training.policy import Policy
@@ -91,10 +91,17 @@ def data_funnel(
             {
                 "name": "followed contract",
                 "rows": counts["followed"],
-                "dropped": {"other contract": counts["not_followed"], "other contract beside a roll": counts["left"] + counts["next"]},
+                "dropped": {
+                    "other contract": counts["not_followed"],
+                    "other contract beside a roll": counts["left"] + counts["next"],
+                },
             },
             {"name": "accepted", "rows": bars, "dropped": {str(rule): int(rows) for rule, rows in rejected.items()}},
-            {"name": "with features", "rows": bars - feature_set.first_valid, "dropped": {"warm-up": feature_set.first_valid}},
+            {
+                "name": "with features",
+                "rows": bars - feature_set.first_valid,
+                "dropped": {"warm-up": feature_set.first_valid},
+            },
         ],
     }
 
@@ -112,4 +119,3 @@ def rolls(rolled: RolledBars) -> pd.DataFrame:
             "volume_entered": schedule["volume"].to_numpy()[changes],
         }
     )
-

@@ -12,8 +12,23 @@ from kernels.sweep import combinations, sweep, warm_up
 from training.folds import Fold
 
 METRICS = (
-    "net_profit", "gross_profit", "fees", "total_return", "cagr", "volatility", "sharpe", "sortino", "calmar", "max_drawdown",
-    "trades", "win_rate", "profit_factor", "expectancy", "exposure", "turnover", "final_equity",
+    "net_profit",
+    "gross_profit",
+    "fees",
+    "total_return",
+    "cagr",
+    "volatility",
+    "sharpe",
+    "sortino",
+    "calmar",
+    "max_drawdown",
+    "trades",
+    "win_rate",
+    "profit_factor",
+    "expectancy",
+    "exposure",
+    "turnover",
+    "final_equity",
 )
 
 
@@ -63,8 +78,19 @@ def sweep_chunk(
     start = warm_up(made, table)
     rows = table.iloc[chunk * chunk_combinations : (chunk + 1) * chunk_combinations].reset_index(drop=True)
     result = sweep(
-        made, bars.iloc[: fold.validation[1]], grid=rows, costs=costs, instrument=contract, capital=capital, execution=execution,
-        metrics=list(METRICS), windows=[fold.validation], returns="session", executor=executor, start=start, threads=1,
+        made,
+        bars.iloc[: fold.validation[1]],
+        grid=rows,
+        costs=costs,
+        instrument=contract,
+        capital=capital,
+        execution=execution,
+        metrics=list(METRICS),
+        windows=[fold.validation],
+        returns="session",
+        executor=executor,
+        start=start,
+        threads=1,
     )
     return SweepChunk(result.table, start)
 

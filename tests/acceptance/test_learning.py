@@ -114,7 +114,7 @@ def test_an_edge_of_realistic_size_is_not_distinguishable(tmp_path):
 def test_without_an_edge_the_error_rate_holds_and_gross_is_zero(tmp_path):
     called, gross = [], []
     for seed in range(MARKETS):
-        none = prepared(tmp_path / "zero", "zero", 100 + seed)
+        none = prepared(tmp_path / "zero", "0", 100 + seed)
         results = [none.dqn(0), none.linear()]
         called += [verdict(net, trials=1).beats_flat for _, net in results]
         gross.append(np.mean([one for one, _ in results], axis=0))

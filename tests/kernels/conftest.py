@@ -43,10 +43,38 @@ def ledger() -> Callable[..., SimpleNamespace]:
     return cash_ledger
 
 
+@pytest.fixture(scope="session")
+def path_bars() -> Callable[..., pd.DataFrame]:
+    return bars_of_path
+
+
+def bars_of_path(
+    opened: list[float],
+    close: list[float],
+    target: list[float],
+    old_price: list[float] | None = None,
+    masked: list[int] | None = None,
+) -> pd.DataFrame:
+    """A table of bars from short lists; a contract ends where an old price is given."""
+    count = len(opened)
+    old = np.full(count, np.nan) if old_price is None else np.array(old_price, dtype=float)
+    return pd.DataFrame(
+        {
+            "ts_event": pd.date_range("2024-03-01", periods=count, freq="min", tz="UTC").as_unit("ns"),
+            "open": np.array(opened, dtype=float),
+            "close": np.array(close, dtype=float),
+            "target": np.array(target, dtype=float),
+            "old_price": old,
+            "contract": pd.Series([f"C{n}" for n in np.cumsum(~np.isnan(old))], dtype="str"),
+            "masked": np.zeros(count, dtype=bool) if masked is None else np.array(masked, dtype=bool),
+        }
+    )
+
+
 def make_bars(
     seed: int, bars: int = 300, session_bars: int = 40, rolls: int = 0, masks: int = 0, gaps: int = 0
 ) -> pd.DataFrame:
-    """A seeded random walk on a 0.25 tick with sessions on weekdays, rolls, masked bars and NaN in the adjusted columns."""
+    """A seeded random walk on a 0.25 tick: sessions on weekdays, rolls, masked bars, NaN in the adjusted columns."""
     draw = np.random.default_rng(seed)
     close = 4000.0 + 0.25 * np.cumsum(draw.integers(-8, 9, bars))
     opened = np.concatenate([[4000.0], close[:-1]]) + 0.25 * draw.integers(-4, 5, bars)
@@ -111,7 +139,9 @@ def cash_ledger(
                 legs = [(-position, opened), (want, opened)]
             for quantity, price in legs:
                 value = abs(quantity) * abs(price) * instrument.multiplier
-                fee = abs(quantity) * (instrument.fee_per_contract + costs.fee_per_contract) + value * costs.fee_bps / 1e4
+                fee = (
+                    abs(quantity) * (instrument.fee_per_contract + costs.fee_per_contract) + value * costs.fee_bps / 1e4
+                )
                 slip = abs(quantity) * costs.slippage_ticks * instrument.tick_size * instrument.multiplier
                 slip += value * costs.slippage_bps / 1e4
                 paid = -quantity * price * instrument.multiplier - fee - slip
@@ -133,6 +163,10 @@ def cash_ledger(
             equity.append(worth)
             positions.append(position)
     return SimpleNamespace(
-        equity=np.array(equity), position=np.array(positions, dtype=float), trips=np.array(trips), fees=fees,
-        slippage=slippage, notional=notional,
-    )  # fmt: skip
+        equity=np.array(equity),
+        position=np.array(positions, dtype=float),
+        trips=np.array(trips),
+        fees=fees,
+        slippage=slippage,
+        notional=notional,
+    )

@@ -108,7 +108,10 @@ def test_windows_longer_than_the_series():
 
 
 def test_zero_has_one_sign_in_extremes():
-    for found in (windows.maxima(np.array([-0.0, 0.0, -0.0]), [2])[0], windows.minima(np.array([0.0, -0.0, 0.0]), [2])[0]):
+    for found in (
+        windows.maxima(np.array([-0.0, 0.0, -0.0]), [2])[0],
+        windows.minima(np.array([0.0, -0.0, 0.0]), [2])[0],
+    ):
         assert not np.signbit(found[1:]).any()
 
 
@@ -159,10 +162,18 @@ def test_lane_values_are_computed_once_a_lane():
     ("build", "error", "message"),
     [
         (lambda: warm_up(sma(col("x"), 2.5), {}), WindowError, r"sma: window 2.5 = 2.5: .* whole number of bars >= 1"),
-        (lambda: warm_up(zscore(col("x"), param("n")), {"n": np.array([3.0, 1.0])}), WindowError, r"zscore: .* = 1: .* >= 2"),
+        (
+            lambda: warm_up(zscore(col("x"), param("n")), {"n": np.array([3.0, 1.0])}),
+            WindowError,
+            r"zscore: .* = 1: .* >= 2",
+        ),
         (lambda: ema(col("x") > 1, 3), ExpressionError, r"ema: its source .* is a bool"),
         (lambda: ema(hold(), 3), ExpressionError, r"ema: its source .* reads hold\(\)"),
-        (lambda: sma(col("x"), col("y")), ExpressionError, r"its window col\('y'\) reads col\('y'\); windows read parameters"),
+        (
+            lambda: sma(col("x"), col("y")),
+            ExpressionError,
+            r"its window col\('y'\) reads col\('y'\); windows read parameters",
+        ),
     ],
 )
 def test_wrong_windows_and_sources(build, error, message):

@@ -1,4 +1,4 @@
-"""Programs: their grammar, tracing, hoisting, specialisation; and numpy against cpu, operation by operation, on bits."""
+"""Programs: grammar, tracing, hoisting, specialisation; and numpy against cpu, op by op, on bits."""
 
 import itertools
 import subprocess
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import numpy_executor
-from kernels.cpu_executor import CpuExecutor, default_cache, write_source
+from kernels.cpu_executor import CacheError, CpuExecutor, default_cache, write_source
 from kernels.executor import Inputs, canonical
 from kernels.expressions import col, param, prev
 from kernels.hoisting import hoist
@@ -25,8 +25,21 @@ from kernels.trace import TraceError, pruned, trace
 from kernels.values import Value, apply, where
 
 SPECIAL = [
-    float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1e-308, 1e308, -1e308, 1.0, -1.5, 2.5,
-]  # fmt: skip
+    float("nan"),
+    float("inf"),
+    float("-inf"),
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    2.2e-308,
+    1e-308,
+    1e308,
+    -1e308,
+    1.0,
+    -1.5,
+    2.5,
+]
 
 
 def inputs_of(hoisted, columns, lanes, count):
@@ -65,10 +78,11 @@ def test_special_values_on_cpu_equal_numpy(program_cache, same_bits):
         results = {}
         for name, row in OPCODES.items():
             for place, (x, y) in enumerate([(a, b), (a, col("x")), (col("x"), b)]):
-                operands = [x, y] if row.operands != ("bool", F64, F64) else [x > y, x, y]
-                operands = [v > 0.0 if kind == BOOL and v.type == F64 else v for v, kind in zip(operands, row.operands)]
-                results[f"{name} {place}"] = number(apply(name, *operands[: row.arity]))
-        return {"a": a + 0.0 * b, "b": b * 1.0}, results
+                operands = [x > y, x, y] if row.arity == 3 else [x, y][: row.arity]
+                kinds = zip(operands, row.operands, strict=True)
+                operands = [v > 0.0 if kind == BOOL and v.type == F64 else v for v, kind in kinds]
+                results[f"{name} {place}"] = number(apply(name, *operands))
+        return {"a": where(a == a, a, a), "b": where(b == b, b, b)}, results  # as they are at every bar
 
     hoisted = hoist(trace(step, {"a": 0.0, "b": 0.0}))
     inputs = inputs_of(hoisted, {"x": np.array(SPECIAL)}, {}, len(pairs))
@@ -83,13 +97,25 @@ def test_special_values_on_cpu_equal_numpy(program_cache, same_bits):
 @pytest.mark.parametrize(
     ("name", "operands", "expected"),
     [
-        ("minimum", (np.nan, 1.0), np.nan), ("minimum", (1.0, np.nan), np.nan), ("minimum", (0.0, -0.0), -0.0),
-        ("minimum", (-0.0, 0.0), 0.0), ("maximum", (np.nan, 1.0), np.nan), ("maximum", (-0.0, 0.0), 0.0),
-        ("maximum", (2.0, 1.0), 2.0), ("div", (1.0, -0.0), -np.inf), ("div", (0.0, 0.0), np.nan), ("sqrt", (-1.0,), np.nan),
-        ("sqrt", (-0.0,), -0.0), ("neg", (0.0,), -0.0), ("floor", (-0.5,), -1.0), ("trunc", (-0.5,), -0.0),
-        ("select", (False, np.nan, 2.0), 2.0), ("mul", (0.0, np.inf), np.nan), ("mul", (5e-324, 0.5), 0.0),
+        ("minimum", (np.nan, 1.0), np.nan),
+        ("minimum", (1.0, np.nan), np.nan),
+        ("minimum", (0.0, -0.0), -0.0),
+        ("minimum", (-0.0, 0.0), 0.0),
+        ("maximum", (np.nan, 1.0), np.nan),
+        ("maximum", (-0.0, 0.0), 0.0),
+        ("maximum", (2.0, 1.0), 2.0),
+        ("div", (1.0, -0.0), -np.inf),
+        ("div", (0.0, 0.0), np.nan),
+        ("sqrt", (-1.0,), np.nan),
+        ("sqrt", (-0.0,), -0.0),
+        ("neg", (0.0,), -0.0),
+        ("floor", (-0.5,), -1.0),
+        ("trunc", (-0.5,), -0.0),
+        ("select", (False, np.nan, 2.0), 2.0),
+        ("mul", (0.0, np.inf), np.nan),
+        ("mul", (5e-324, 0.5), 0.0),
     ],
-)  # fmt: skip
+)
 def test_definitions_by_hand(name, operands, expected, same_bits):
     with np.errstate(all="ignore"):
         found = np.array([OPCODES[name].numpy(*map(np.asarray, operands))], dtype=float)
@@ -98,11 +124,23 @@ def test_definitions_by_hand(name, operands, expected, same_bits):
 
 EXPRESSIONS = st.recursive(
     st.sampled_from(
-        [col("x"), col("y"), prev(col("y"), 2), param("p"), param("q"), sma(col("x"), param("n")), ema(col("y"), param("n")),
-         prev(zscore(col("x"), param("n"))), Value("state", (), F64, "s"), where(col("x") > 0, 1.5, float("nan"))]
+        [
+            col("x"),
+            col("y"),
+            prev(col("y"), 2),
+            param("p"),
+            param("q"),
+            sma(col("x"), param("n")),
+            ema(col("y"), param("n")),
+            prev(zscore(col("x"), param("n"))),
+            Value("state", (), F64, "s"),
+            where(col("x") > 0, 1.5, float("nan")),
+        ]
     ),
     lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["add", "sub", "mul", "div", "minimum", "maximum"]), inner, inner).map(lambda t: apply(*t)),
+        st.tuples(st.sampled_from(["add", "sub", "mul", "div", "minimum", "maximum"]), inner, inner).map(
+            lambda t: apply(*t)
+        ),
         st.tuples(st.sampled_from(["neg", "abs", "sqrt", "floor", "trunc"]), inner).map(lambda t: apply(*t)),
         st.tuples(st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"]), inner, inner, inner).map(
             lambda t: where(apply(t[0], t[1], t[2]), t[3], t[1])
@@ -110,7 +148,7 @@ EXPRESSIONS = st.recursive(
         st.tuples(inner, inner, inner).map(lambda t: where(((t[0] > 0) & (t[1] != t[2])) | ~(t[2] < 1), t[0], t[1])),
     ),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=2, deadline=None, derandomize=True)
@@ -138,7 +176,9 @@ def test_a_quiet_program_has_the_same_values_without_events(same_bits, expressio
     rare = Value("col", (), BOOL, "rare")
     a, b, c = expressions
     outputs = {"o": where(rare & (a > b), c, where(~rare | (b > c), a, b)), "p": where(rare | (a > b), a, c)}
-    hoisted = hoist(trace(lambda states: ({"s": where(rare, a, states["s"] + 1.0)}, outputs), {"s": 0.0}), frozenset({"rare"}))
+    hoisted = hoist(
+        trace(lambda states: ({"s": where(rare, a, states["s"] + 1.0)}, outputs), {"s": 0.0}), frozenset({"rare"})
+    )
     inputs = inputs_of(hoisted, columns, lanes, 3)
     short = quiet(hoisted.program)
     assert not any(item.op == "row" and item.detail in hoisted.program.events for item in short.instructions)
@@ -153,7 +193,9 @@ def test_each_value_goes_where_it_is_computed_least_often():
     body = where(ema(close, n) > prev(ema(close, n)), shared * (n * 2.0), Value("state", (), F64, "s"))
     hoisted = hoist(trace(lambda states: ({"s": body}, {}), {"s": 0.0}))
     assert [repr(node) for node in hoisted.rows] == ["((col('close') - sma(col('close'), 5.0)) / 2.0)"]
-    assert [repr(node) for node in hoisted.families] == ["ema(col('close'), param('n'))"]  # two uses and a lag: one family
+    assert [repr(node) for node in hoisted.families] == [
+        "ema(col('close'), param('n'))"
+    ]  # two uses and a lag: one family
     assert [repr(node) for node in hoisted.lanes] == ["(param('n') * 2.0)"]
     assert str(hoisted.program) == (
         "%0: f64 = family 0\n%1: f64 = family 0 lag 1\n%2: bool = gt %0 %1\n%3: f64 = row 0\n%4: f64 = lane 0\n"
@@ -195,7 +237,10 @@ def test_a_step_must_return_its_states():
     [
         (Program((Instruction("add", (0, 1), F64),), ()), "an operand is not defined before its use"),
         (Program((Instruction("pow", (), F64),), ()), "unknown opcode"),
-        (Program((Instruction("lane", (), F64, 0), Instruction("not", (0,), BOOL)), ()), r"types \('f64',\) → bool, but not takes"),
+        (
+            Program((Instruction("lane", (), F64, 0), Instruction("not", (0,), BOOL)), ()),
+            r"types \('f64',\) → bool, but not takes",
+        ),
         (Program((Instruction("state", (), F64, "x"),), ()), "no such state"),
         (Program((Instruction("lane", (), F64, 0),), (State("s", 0.0, 0), State("s", 0.0, 0))), "defined twice"),
         (Program((Instruction("lane", (), F64, 0),), (State("s", 0.0, 3),)), "register %3 does not exist"),
@@ -234,6 +279,12 @@ def test_source_files_are_written_once_and_keep_their_time(tmp_path):
     second = write_source(tmp_path / "new", "abc", "x = 1\n")
     assert first == second and first.read_text() == "x = 1\n" and second.stat().st_mtime == stamp.st_mtime == 0
     assert [path.name for path in first.parent.iterdir()] == ["program_abc.py"]  # no temporary file is left
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CacheError, match=r"file/programs: compiled programs cannot be stored .* pass cache="):
+        write_source(tmp_path / "file" / "programs", "abc", "x = 1\n")
 
 
 def test_another_process_finds_the_compiled_program(tmp_path):

@@ -40,6 +40,8 @@ def contents() -> Callable[[Path], Contents]:
         opened = Store(store)
         keys = [folder.name for group in (store / "objects").iterdir() for folder in group.iterdir()]
         manifests = {key: opened.manifest(key) for key in keys}
-        return {key: {name: part["sha256"] for name, part in row["files"].items()} for key, row in manifests.items() if row}
+        return {
+            key: {name: part["sha256"] for name, part in row["files"].items()} for key, row in manifests.items() if row
+        }
 
     return read

@@ -58,8 +58,16 @@ def test_an_unknown_command_names_the_nearest(capsys):
         (["run", "fold=0", "fodl"], 2, "'fodl' is not an argument of `pipeline run`: did you mean fold=…?"),
         (["run", "fold=0", "cluster=cuda"], 4, "cluster=cuda: "),
         (["run", "fold=0", "data=nowhere"], 2, "nowhere"),
-        (["run", "fold=0", "sweep.strategies=[ema_crossing]"], 2, "there is no strategy 'ema_crossing'; did you mean 'ema_cross'?"),
-        (["run", "fold=0", "sweep.grid.fats=3"], 2, "no strategy of the sweep has this parameter; did you mean 'fast'?"),
+        (
+            ["run", "fold=0", "sweep.strategies=[ema_crossing]"],
+            2,
+            "there is no strategy 'ema_crossing'; did you mean 'ema_cross'?",
+        ),
+        (
+            ["run", "fold=0", "sweep.grid.fats=3"],
+            2,
+            "no strategy of the sweep has this parameter; did you mean 'fast'?",
+        ),
         (["runs", "2020"], 2, "no single run '2020'"),
         (["graph", "fold=0"], 2, "pipeline graph takes no arguments"),
         (["sample"], 2, "pipeline sample needs one folder"),
@@ -128,7 +136,9 @@ def test_doctor_says_what_cannot_run_here_and_why(capsys, here):
     assert main(["doctor", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["versions"]["pandas"].startswith("3.0.")
-    assert facts["cluster=cuda"] == "can run" or "walkfold[gpu]" in facts["cluster=cuda"] or "GPU" in facts["cluster=cuda"]
+    assert (
+        facts["cluster=cuda"] == "can run" or "walkfold[gpu]" in facts["cluster=cuda"] or "GPU" in facts["cluster=cuda"]
+    )
 
 
 def test_the_sample_command_writes_what_run_reads(capsys, here, monkeypatch):
@@ -145,7 +155,9 @@ def test_the_sample_command_writes_what_run_reads(capsys, here, monkeypatch):
 def test_an_interrupt_stops_every_process_and_the_next_run_works(here, small_settings, cluster):
     command = [sys.executable, "-m", "pipelines.cli", "run", "fold=0", *small_settings, f"cluster={cluster}", "--quiet"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+    with subprocess.Popen(
+        command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
         _wait_for(lambda: any((here / "store" / "objects").glob("*/*")))
         os.killpg(process.pid, signal.SIGINT)
         error = process.communicate(timeout=60)[1]

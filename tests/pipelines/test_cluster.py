@@ -36,7 +36,10 @@ def test_gpu_workers_declare_the_resource_that_nodes_ask_for():
 
 @pytest.mark.skipif(gpu_refusal() is None, reason="this machine can run cluster=cuda")
 def test_cuda_is_refused_with_the_reason_before_anything_starts():
-    with pytest.raises(ClusterError, match=r"cluster=cuda: .*; use cluster=processes to run on the CPU"), connected(settings("cuda")):
+    with (
+        pytest.raises(ClusterError, match=r"cluster=cuda: .*; use cluster=processes to run on the CPU"),
+        connected(settings("cuda")),
+    ):
         raise AssertionError("a cluster started without a GPU")
 
 

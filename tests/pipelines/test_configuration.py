@@ -18,7 +18,13 @@ def test_the_default_configuration_resolves_to_real_contracts():
 
 @pytest.mark.parametrize(
     ("root", "tick", "multiplier", "nonpositive"),
-    [("ES", 0.25, 50, False), ("NQ", 0.25, 20, False), ("CL", 0.01, 1000, True), ("GC", 0.1, 100, False), ("ZN", 1 / 64, 1000, False)],
+    [
+        ("ES", 0.25, 50, False),
+        ("NQ", 0.25, 20, False),
+        ("CL", 0.01, 1000, True),
+        ("GC", 0.1, 100, False),
+        ("ZN", 1 / 64, 1000, False),
+    ],
 )
 def test_every_instrument_file_holds_its_exchange_values(root, tick, multiplier, nonpositive):
     instrument = load_settings([f"instrument={root}"]).instrument
@@ -92,8 +98,18 @@ def test_the_resolved_configuration_builds_the_same_settings_again():
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("5:50:5", "5:50:5"), ("2024-01-01", "2024-01-01"), ("yes", "yes"), ("007", "007"), ("1e3", 1000.0), ("12", 12),
-     ("-0.5", -0.5), ("true", True), ("null", None), ("[1, 2.5]", [1, 2.5])],
+    [
+        ("5:50:5", "5:50:5"),
+        ("2024-01-01", "2024-01-01"),
+        ("yes", "yes"),
+        ("007", "007"),
+        ("1e3", 1000.0),
+        ("12", 12),
+        ("-0.5", -0.5),
+        ("true", True),
+        ("null", None),
+        ("[1, 2.5]", [1, 2.5]),
+    ],
 )
 def test_yaml_has_no_base_60_dates_or_yes(text, value):
     assert parse_yaml(text, "test") == value

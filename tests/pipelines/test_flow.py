@@ -25,10 +25,14 @@ def serial_store(tmp_path_factory, small_settings):
     return store
 
 
-def test_the_serial_run_reports_every_model_and_a_second_run_finds_everything_cached(capsys, serial_store, small_settings):
+def test_the_serial_run_reports_every_model_and_a_second_run_finds_everything_cached(
+    capsys, serial_store, small_settings
+):
     answer = run(capsys, serial_store, small_settings, "cluster=serial")
     assert all(node["cached"] for node in answer["nodes"])
-    assert {"buy_and_hold", "flat", "ema_cross", "zscore_reversion", "donchian_breakout", "linear"} <= set(answer["metrics"])
+    assert {"buy_and_hold", "flat", "ema_cross", "zscore_reversion", "donchian_breakout", "linear"} <= set(
+        answer["metrics"]
+    )
     assert answer["metrics"]["flat"]["net_profit"] == 0.0
     assert answer["metrics"]["flat"]["sharpe"] is None
     assert (answer["fold"], answer["status"], answer["fallback_reason"]) == (0, "done", None)
@@ -37,7 +41,9 @@ def test_the_serial_run_reports_every_model_and_a_second_run_finds_everything_ca
 
 
 @pytest.mark.parametrize("cluster", ["threads", "processes"])
-def test_every_cluster_makes_the_same_artefacts_bit_for_bit(capsys, tmp_path, serial_store, small_settings, cluster, contents):
+def test_every_cluster_makes_the_same_artefacts_bit_for_bit(
+    capsys, tmp_path, serial_store, small_settings, cluster, contents
+):
     run(capsys, tmp_path / "store", small_settings, f"cluster={cluster}")
     assert contents(tmp_path / "store") == contents(serial_store)
 

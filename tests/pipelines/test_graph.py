@@ -93,13 +93,22 @@ def test_only_what_a_target_needs():
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ((*NODES, Node("bad", wrong, inputs={"rows": "whole.rows"})), r"node bad wants rows: str, but node whole makes int"),
-        ((*NODES, Node("bad", label, inputs={"rows": "whole.row"})), r"node bad: whole makes Whole, which has no field 'row'"),
+        (
+            (*NODES, Node("bad", wrong, inputs={"rows": "whole.rows"})),
+            r"node bad wants rows: str, but node whole makes int",
+        ),
+        (
+            (*NODES, Node("bad", label, inputs={"rows": "whole.row"})),
+            r"node bad: whole makes Whole, which has no field 'row'",
+        ),
         ((*NODES, Node("bad", label, inputs={"rows": "hole.rows"})), r"no earlier node makes; did you mean 'whole'\?"),
         ((*NODES, Node("bad", label)), r"nothing fills the parameter 'rows' of label"),
         ((*NODES, Node("bad", label, inputs={"row": "whole.rows"})), r"no single parameter 'row'"),
         ((*NODES, Node("whole", label, inputs={"rows": "whole.rows"})), r"two nodes are named whole"),
-        ((*NODES, Node("bad", label, inputs={"rows": "part.rows"})), r"wants rows: int, but node part makes list\[int\]"),
+        (
+            (*NODES, Node("bad", label, inputs={"rows": "part.rows"})),
+            r"wants rows: int, but node part makes list\[int\]",
+        ),
     ],
 )
 def test_an_inconsistent_table_is_refused_and_names_both_nodes(nodes, message):

@@ -37,8 +37,16 @@ class Sample:
 
 def sample() -> Sample:
     times = pd.DatetimeIndex(np.array([1_700_000_000_000_000_001, 1_700_000_000_000_000_003]), tz="UTC")
-    table = pd.DataFrame({"ts_event": times, "close": [1.5, np.nan], "contract": pd.Series(["ESH4", "ESM4"], dtype="str")})
-    return Sample(table, np.array([[1.0, np.nan], [-0.0, np.inf]], dtype=np.float32), (3, 7), {"rows": 2, "bound": float("nan")}, Inner(np.array([2.5]), "inner"))
+    table = pd.DataFrame(
+        {"ts_event": times, "close": [1.5, np.nan], "contract": pd.Series(["ESH4", "ESM4"], dtype="str")}
+    )
+    return Sample(
+        table,
+        np.array([[1.0, np.nan], [-0.0, np.inf]], dtype=np.float32),
+        (3, 7),
+        {"rows": 2, "bound": float("nan")},
+        Inner(np.array([2.5]), "inner"),
+    )
 
 
 def publish(store: Store, key: str = KEY) -> None:
@@ -133,7 +141,9 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start(store):
         "folder = Store(Path(sys.argv[1])).begin('cd' * 32)\n(folder / 'half').write_bytes(b'x')\n"
         "print('ready', flush=True)\ntime.sleep(60)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", script, str(store.root)], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(store.root)], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         Store.open(store.root)
         assert len(list((store.root / "tmp").iterdir())) == 1, "a living writer must keep its folder"

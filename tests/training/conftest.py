@@ -89,16 +89,15 @@ class Reverting:
     deviation: np.ndarray
 
 
-@pytest.fixture(scope="session")
-def reverting():
-    """20,000 minutes: a fair random walk plus a deviation of 10 basis points that returns within 30 minutes."""
-    generator = np.random.default_rng(17)
-    count, decay = 20_000, np.exp(-1 / 30)
-    noise = generator.normal(0.0, 0.001 * np.sqrt(1 - decay**2), size=count)
+def reverting_market(seed, deviation_sd=0.001, fair_sd=0.00006, count=20_000):
+    """Minutes of a fair random walk plus a deviation that returns within 30 minutes, on a quarter-point tick."""
+    generator = np.random.default_rng(seed)
+    decay = np.exp(-1 / 30)
+    noise = generator.normal(0.0, deviation_sd * np.sqrt(1 - decay**2), size=count)
     deviation = np.zeros(count)
     for row in range(1, count):
         deviation[row] = decay * deviation[row - 1] + noise[row]
-    level = np.cumsum(generator.normal(0.0, 0.00006, size=count)) + deviation
+    level = np.cumsum(generator.normal(0.0, fair_sd, size=count)) + deviation
     close = np.round(5000.0 * np.exp(level) * 4) / 4
     opened = np.concatenate([[5000.0], close[:-1]])
     series = pd.Series(np.log(close))
@@ -107,3 +106,15 @@ def reverting():
     columns["noise"] = pd.Series(generator.normal(size=count))
     features = pd.DataFrame(columns).to_numpy().astype(np.float32)
     return Reverting(bars_of(opened, close), features, deviation)
+
+
+@pytest.fixture(scope="session")
+def reverting():
+    """20,000 minutes with a deviation of 10 basis points: a large edge."""
+    return reverting_market(17)
+
+
+@pytest.fixture
+def without_edge():
+    """Markets by seed whose prices are a random walk."""
+    return lambda seed: reverting_market(seed, deviation_sd=0.0, fair_sd=0.00025)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from training.bootstrap import block_length, mean_interval, standard_error, stationary_rows, studentised_resamples
-from training.ranking import information_coefficient, spearman
+from training.ranking import information_coefficient
 
 
 def test_block_length_is_the_cube_root_rounded_up():
@@ -70,13 +70,14 @@ def test_spearman_against_scipy_with_ties_and_gaps():
     generator = np.random.default_rng(8)
     x = np.round(generator.normal(size=300), 1)
     y = np.round(x + generator.normal(size=300), 1)
-    assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+    assert information_coefficient(x, y, 1).estimate == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
     x[5], y[9] = np.nan, np.inf
     keep = np.isfinite(x) & np.isfinite(y)
-    assert spearman(x, y) == pytest.approx(stats.spearmanr(x[keep], y[keep]).statistic, abs=1e-12)
-    assert math.isnan(spearman(np.ones(10), np.arange(10.0)))
+    assert information_coefficient(x, y, 1).estimate == pytest.approx(stats.spearmanr(x[keep], y[keep]).statistic, abs=1e-12)
+    assert math.isnan(information_coefficient(np.ones(10), np.arange(10.0), 1).estimate)
+    assert math.isnan(information_coefficient(np.ones(2), np.arange(2.0), 1).estimate)
     with pytest.raises(ValueError, match="two vectors of one length"):
-        spearman(x, y[:-1])
+        information_coefficient(x, y[:-1], 1)
 
 
 def test_information_coefficient_interval_holds_for_overlapping_outcomes():

@@ -9,16 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from training.dqn import DqnSettings, train_policy
 from training.environment import PORTFOLIO_FEATURES
 from training.errors import TrainingError
 from training.folds import Fold
 from training.hindsight import hindsight_optimum
-from training.market import POSITIONS, market, path_profit
-from training.networks import DuelingNetwork
-from training.policy import action_values, greedy_actions
+from training.market import market, path_profit
+from training.networks import DuelingNetwork, plain_weights
+from training.policy import greedy_actions
 from training.shifted import shifted_features
+from training.verdict import verdict
 
 FOLD = Fold(0, (0, 12_000), (12_300, 15_800), (16_100, 20_000))
 QUICK = DqnSettings(steps=600, batch=256, hidden=24, environments=32, looks=5)
@@ -85,6 +87,22 @@ def test_learns_a_returning_price_beyond_a_shifted_control(reverting, es):
     assert difference.mean() > 3.0 * difference.std(ddof=1) / np.sqrt(20)
 
 
+def test_without_an_edge_no_market_gives_a_winner_and_gross_is_zero(without_edge, es):
+    """Small form of the edge=0 check."""
+    settings, called, gross = replace(QUICK, steps=200, looks=2), 0, []
+    for seed in range(6):
+        market_of = without_edge(seed)
+        policy = train_policy(market_of.features, market_of.bars, FOLD, settings, seed, *es.all())
+        earned_by_bar, paid = earned(policy, market_of.features, market_of.bars, FOLD.test, es)
+        session = (np.arange(FOLD.test[0] + 1, FOLD.test[1]) // 390) - FOLD.test[0] // 390
+        called += verdict(np.bincount(session, earned_by_bar - paid), trials=1).beats_flat
+        gross.append(np.bincount(session, earned_by_bar))
+    assert called <= stats.binom.ppf(0.999, 6, 0.025)
+    pooled = np.concatenate(gross)
+    assert pooled.std() > 0.0
+    assert abs(pooled.mean()) <= 3.0 * pooled.std(ddof=1) / np.sqrt(len(pooled))
+
+
 def test_history_counts_every_look_and_keeps_the_best(reverting, es):
     policy = train_policy(reverting.features, reverting.bars, FOLD, QUICK, 1, *es.all())
     assert policy.looks == len(policy.history) == 5
@@ -142,19 +160,25 @@ def test_two_fresh_processes_give_the_same_bits():
     assert found[0] == found[1] and len(found[0]) > 64
 
 
-def test_dueling_head_and_its_export(reverting, es):
+def test_dueling_head_and_its_plain_weights():
     network = DuelingNetwork(4, 8, torch.Generator().manual_seed(3))
     state = torch.randn(20, 4 + PORTFOLIO_FEATURES, generator=torch.Generator().manual_seed(4))
     with torch.no_grad():
+        network.advantage.bias.copy_(torch.tensor([1.0, -2.0, 0.5]))
+        found = network(state)
         layer = torch.relu(network.second(torch.relu(network.first(state))))
         # Over actions, advantages cancel: what is left is the state's value.
-        assert torch.allclose(network(state).mean(dim=1, keepdim=True), network.value(layer), atol=1e-6)
+        assert torch.allclose(found.mean(dim=1, keepdim=True), network.value(layer), atol=1e-6)
+    plain = plain_weights(network)
+    hidden = np.maximum(state.numpy() @ plain["first"] + plain["first_bias"], 0.0)
+    hidden = np.maximum(hidden @ plain["second"] + plain["second_bias"], 0.0)
+    assert hidden @ plain["head"] + plain["head_bias"] == pytest.approx(found.numpy(), abs=1e-6)
+
+
+def test_policy_carries_known_costs_and_shapes(reverting, es):
     policy = train_policy(reverting.features, reverting.bars, FOLD, replace(QUICK, steps=5, looks=1), 0, *es.all())
     assert policy.first.shape == (7 + PORTFOLIO_FEATURES, 24) and policy.head.shape == (24, 3)
     assert policy.costs[0, 2] == pytest.approx(29.2 / policy.scale[0], rel=1e-6)
-    values = action_values(policy, np.zeros(10, np.float32), 1)
-    assert values.shape == (3,) and np.isfinite(values).all()
-    assert len(POSITIONS) == policy.costs.shape[0]
 
 
 def test_global_random_state_is_left_alone(reverting, es):

@@ -11,7 +11,7 @@ from training.errors import TrainingError
 from training.evaluation import policy_positions
 from training.hindsight import hindsight_optimum
 from training.market import market, path_profit
-from training.policy import Policy, action_values, greedy_actions
+from training.policy import Policy, greedy_actions
 
 FEATURES = 6
 
@@ -80,13 +80,6 @@ def test_the_walk_equals_a_slow_one_on_floats(rough_bars, features, es, rows):
     assert {-1.0, 1.0} <= set(found[slice(*rows)])
     assert not found[: max(rows[0], 20)].any()  # no features yet: flat
     assert found[200] == found[199]  # a missing feature keeps the position
-
-
-def test_values_equal_matrix_products():
-    policy = random_policy(3)
-    state = np.random.default_rng(1).normal(size=FEATURES + 3).astype(np.float32)
-    for position in range(3):
-        assert action_values(policy, state, position) == pytest.approx(plain_values(policy, state, position), abs=1e-5)
 
 
 @pytest.mark.parametrize("rows", [(0, 400), (30, 390)])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from training.errors import FoldError
 from training.folds import FoldSettings, fold_report, select_fold, walk_forward
+from validation.normalise import fit_normaliser, normalise
 
 
 def minutes(n):
@@ -21,6 +22,20 @@ def small(**changes):
         "train_bars": 10, "validation_bars": 5, "test_bars": 5, "step_bars": 5, "purge_bars": 3, "embargo_bars": 0,
     }
     return FoldSettings(**(sizes | changes))
+
+
+def test_case_e01_the_normaliser_sees_the_train_rows_only():
+    fold = walk_forward(minutes(7), FoldSettings(4, 1, 2, 2, 0, 0))[0]
+    values = np.array([10.0, 12.0, 14.0, 16.0, 99.0, 60.0, -40.0])[:, None]
+    fitted = fit_normaliser(values, fold.train)
+    assert fitted.mean[0] == 13.0
+    assert fitted.scale[0] == pytest.approx(2.23606797749979) or fitted.scale[0] == pytest.approx(2.581988897471611)
+    assert normalise(values, fitted, 20.0)[0][slice(*fold.test), 0].tolist() == pytest.approx(
+        [min(47.0 / fitted.scale[0], 20.0), max(-53.0 / fitted.scale[0], -20.0)], rel=1e-6
+    )
+    values[fold.test[0] :] *= 10.0
+    again = fit_normaliser(values, fold.train)
+    assert (again.mean[0], again.scale[0]) == (fitted.mean[0], fitted.scale[0])
 
 
 def test_case_e02_labels_of_the_last_train_rows_stay_before_the_next_block():
