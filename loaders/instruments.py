@@ -20,7 +20,6 @@ from loaders.types import strings
 from loaders.venues import GRAMMARS, left_alone
 
 _OUTRIGHT = KINDS.index(OUTRIGHT)
-_LARGEST_GRID = 1 << 17  # (days, ids) resolved at once, 1 MB; beyond it each record is resolved by itself
 _NO_ID = -1  # an id that no instrument has
 _LISTED_COLUMNS = {"expiry": "int32", "contract": "str", "first": "int32", "last": "int32"}
 
@@ -49,12 +48,12 @@ class Instruments:
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Row int64 [n] and contract month int32 [n] of each instrument id on its UTC day (since 1970).
 
-        Each (id, day) that can occur is resolved once: a chunk of records has few days and ids, and many records.
+        Each (id, day) that can occur is resolved once where those are fewer than the records, as is usual.
         """
         known = len(self.ids)
         first = int(days.min()) if len(days) else 0
         span = int(days.max()) - first + 1 if len(days) else 0
-        if not known or span * known > _LARGEST_GRID:
+        if not known or span * (known + 1) > len(ids):
             rows = self.resolve(ids, days)
             return rows, self.expiries(rows, days)
         all_days = np.repeat(np.arange(first, first + span), known + 1)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from loaders.errors import damaged
 from loaders.frames import DBN_MAGIC, open_content
 from loaders.layouts import READABLE_SCHEMAS, RecordLayout, record_layout
-from loaders.metadata import DbnMetadata, read_metadata, take_metadata
+from loaders.metadata import DbnMetadata, read_metadata
 
 CHUNK_BYTES = 1 << 20  # fits a core's cache, so that a pass over one field of the records costs little
 _OTHER_SCHEMA = f"give a file of one of the schemas {', '.join(READABLE_SCHEMAS)}"
@@ -76,13 +76,12 @@ class DbnFile:
                                      f"{partition.records} were found before: it was changed meanwhile", "start again")
 
     def _open(self, partition: Partition | None) -> BufferedReader:
-        """Content at the first wanted record."""
+        """Content at the first wanted record; the metadata before it was decoded once and is not again."""
         if partition is None:
-            stream = open_content(self.path)
-            take_metadata(stream, self.path)
-            return stream
-        stream = open_content(self.path, partition.start, partition.stop)
-        stream.read(partition.skip)
+            stream, head_bytes = open_content(self.path), self.metadata.head_bytes
+        else:
+            stream, head_bytes = open_content(self.path, partition.start, partition.stop), partition.skip
+        stream.read(head_bytes)
         return stream
 
     def _check_records(self, chunk: NDArray[Any], first: int) -> None:

@@ -1,5 +1,6 @@
 """Damage to DBN files, and an independent judge of what is left of them."""
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +48,8 @@ def _unchecked(content: bytes) -> bytes:
     return bytes(zstandard.ZstdCompressor(write_checksum=False, write_content_size=False).compress(content))
 
 
-def bases() -> list[Base]:
+@functools.cache
+def bases() -> tuple[Base, ...]:
     rng = np.random.default_rng(1)
     head = metadata([mapping(s, ("2024-03-01", "2024-04-01", i + 1)) for i, s in enumerate(_SYMBOLS)])
     rows = [(f"2024-03-04 15:{i:02}", int(rng.integers(1, 5)), 5000 + i, int(rng.integers(1, 999))) for i in range(40)]
@@ -62,7 +64,7 @@ def bases() -> list[Base]:
                    for i, s in enumerate(_SYMBOLS)]
         defined = metadata(schema=dbn.Schema.DEFINITION, version=version)
         found.append(Base("definition", defined, b"".join(records), None, np.dtype(message._dtypes), 19))
-    return found
+    return tuple(found)
 
 
 def mutate(base: Base, rng: np.random.Generator) -> tuple[str, bytes]:
