@@ -20,6 +20,7 @@ from loaders.records import DbnFile, Partition
 from loaders.types import PRICE_SCALE, TIMESTAMP, UNDEF_PRICE, strings, table
 
 F_SNAPSHOT, F_BAD_TS_RECV, F_MAYBE_BAD_BOOK = 32, 8, 4  # databento_dbn.RecordFlags
+_LETTERS = ["", *map(chr, range(1, 256))]  # text of a one-byte field by its value
 _NOT_A_TIME = np.iinfo(np.int64).min  # NaT
 
 _TICK = {"ts_recv": TIMESTAMP, "ts_event": TIMESTAMP, "publisher_id": "int32", "instrument_id": "int64",
@@ -128,7 +129,7 @@ def tick_table(chunk: dict[str, NDArray[Any]], known: Instruments, form: TickFor
         elif name == "side":
             values[name] = (chunk[name] == b"B").astype(np.int8) - (chunk[name] == b"A").astype(np.int8)
         elif name == "action":
-            values[name] = pd.array(chunk[name].astype("U1").tolist(), dtype="str")
+            values[name] = strings(_LETTERS, chunk[name].view(np.uint8).astype(np.int64))
         else:
             values[name] = prices(chunk[name]) if dtype == "float64" else chunk[name]
     return table(form.columns, values)
