@@ -43,8 +43,22 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
         group: tuple(InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.kind == kind)
         for group, kind in (("bars", "bars"), ("definitions", "definitions"))
     }
+    groups["statistics"] = tuple(
+        InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.schema == "statistics"
+    )
+    groups["roll_schedule"] = _roll_schedule(settings)
     groups["truth"] = (InputFile(truth, keys.file_digest(truth)),) if truth.is_file() else ()
     return groups
+
+
+def _roll_schedule(settings: Settings) -> tuple[InputFile, ...]:
+    """The user's own roll schedule, if there is one: its content, not its name, is what the rolled bars depend on."""
+    if not settings.instrument.roll.schedule:
+        return ()
+    path = Path(settings.instrument.roll.schedule)
+    if not path.is_file():
+        raise UsageError(f"instrument.roll.schedule={path}: no such file; give a CSV file with columns session, contract")
+    return (InputFile(path, keys.file_digest(path)),)
 
 
 def check_grid(settings: Settings) -> None:

@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 
 from kernels.execution import Instrument
+from loaders.gaps_report import GapReport
 from loaders.outrights import OutrightBars
 from loaders.roll import RolledBars
 from pipelines.report.content import report_content
 from pipelines.report.document import ReportContent
+from pipelines.report.sections import records
 from pipelines.report.types import Evaluation
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.fold_rows import FoldTable, NormalisedFeatures
@@ -36,6 +38,7 @@ def data_label(truth_files: tuple[Path, ...]) -> dict[str, Any]:
 def fold_report_content(
     parts: list[OutrightBars],
     rolled: RolledBars,
+    gaps: GapReport,
     sanitised: Sanitised,
     feature_set: FeatureSet,
     table: FoldTable,
@@ -61,6 +64,7 @@ def fold_report_content(
         folds=table.reports,
         fold=fold,
         rolls=rolls(rolled),
+        coverage={**gaps.report, "sessions": records(gaps.coverage)},
         rankings=dict(zip(strategies, rankings, strict=True)),
         evaluations=[*benchmarks, *strategy_models, linear.evaluation, *policy_models],
         training=[{"seed": policy.seed, "history": policy.history} for policy in policies],

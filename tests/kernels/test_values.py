@@ -65,7 +65,7 @@ def test_misuse_teaches_the_rewrite(misuse, remedy):
 
 
 def test_an_expression_prints_as_it_is_written():
-    assert repr(where((A > 1) & (B <= param("p")), -A, hold())) == (
+    assert repr(where((A > 1) & (param("p") >= B), -A, hold())) == (
         "where(((col('a') > 1.0) & (col('b') <= param('p'))), -col('a'), state('target'))"
     )
 

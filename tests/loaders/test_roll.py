@@ -30,7 +30,11 @@ def test_the_roll_follows_the_volume_of_the_session_before() -> None:
     ]))
     assert followed(result) == [(20240304, "ESH4"), (20240305, "ESH4"), (20240306, "ESM4"), (20240307, "ESM4")]
     assert result.schedule.to_numpy().tolist() == [
-        [20240304, "ESH4", 202403, 0, 0, "first session"], [20240306, "ESM4", 202406, 120, 80, "volume"]]
+        [20240304, "ESH4", 202403, 0, 0, -1, -1, "first session"],
+        [20240306, "ESM4", 202406, 120, 80, -1, -1, "volume"]]
+    assert result.schedule_text == [
+        "session,contract,expiry,volume,volume_left,open_interest,open_interest_left,reason",
+        "20240304,ESH4,202403,0,0,-1,-1,first session", "20240306,ESM4,202406,120,80,-1,-1,volume"]
     assert result.report == {"outright": 16, "followed": 8, "left": 2, "next": 2, "not_followed": 4,
                              "sessions": 4, "rolls": 1}
     roles = result.bars.groupby(["session", "contract"])["role"].first().to_dict()
@@ -159,5 +163,5 @@ def test_no_bars_no_cycle_and_bad_settings_are_refused() -> None:
         rolled(part(day("2024-03-04", ESH4=1)), months="FG")
     with pytest.raises(ValueError, match=r"roll\.months 'HA' must be codes out of FGHJKMNQUVXZ"):
         RollSettings(months="HA")
-    with pytest.raises(ValueError, match=r"roll\.rule 'calendar' is not known; known are volume"):
-        RollSettings(rule="calendar")
+    with pytest.raises(ValueError, match=r"roll\.rule 'calender' is not known; known are volume"):
+        RollSettings(rule="calender")
