@@ -22,8 +22,18 @@ from kernels.numba_text import numba_text
 from kernels.program import Program
 
 BLOCK = 64
+RECORDING_BLOCK = 8
+"""Lanes of a block in a program that records every bar: lanes are padded to whole blocks, and each takes memory there.
+
+The size depends on the program alone, never on the number of lanes: one lane runs the code compiled for a million.
+"""
+
 TASKS_PER_THREAD = 4
 """More tasks than threads, so that a thread that was held up does not keep the others waiting."""
+
+
+class CacheError(OSError):
+    """The folder for compiled programs cannot be written; the message names it."""
 
 
 def default_cache() -> Path:
@@ -47,7 +57,7 @@ class CpuExecutor:
     def run(self, program: Program, inputs: Inputs, start: int, stop: int, states: NDArray[np.float64]) -> Run:
         """Runs bars [start, stop) from ``states`` [states, lanes], which is not changed."""
         count = states.shape[1]
-        block = BLOCK if count > 1 else 1
+        block = RECORDING_BLOCK if program.outputs else BLOCK
         blocks = -(-count // block)
         padded = np.minimum(np.arange(blocks * block), count - 1)  # lanes past the end repeat the last one
         final = np.ascontiguousarray(states[:, padded])
@@ -96,13 +106,22 @@ def write_source(folder: Path, digest: str, text: str) -> Path:
     what the source is.
     """
     path = folder / f"program_{digest}.py"
-    if not path.exists():
+    if path.exists():
+        return path
+    try:
         folder.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.utime(name, (0, 0))
-        Path(name).replace(path)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.utime(name, (0, 0))
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise CacheError(
+            f"{folder}: compiled programs cannot be stored ({error}); pass cache= a folder that can"
+        ) from error
     return path
 
 

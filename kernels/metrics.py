@@ -1,8 +1,8 @@
 """The metrics of a sweep: one row each, with its definition, the tallies it reads and whether more is better.
 
 Fractions, not percent; money in the instrument's currency. Returns are simple returns of whole periods (sessions or
-bars); A = periods a year, counted from the calendar of the data (``kernels.annualisation``); n = periods; years = n /
-A.
+bars; a session that a window cuts counts whole); A = periods a year, counted from the calendar of the data
+(``kernels.annualisation``); n = periods; years = n / A.
 
 Undefined is NaN and never wins a ranking: no trade, no loss, no drawdown, fewer than two periods, constant returns (a
 spread below 1e-6 of their root mean square is rounding, not risk). An account whose equity was at or below zero at
@@ -100,7 +100,8 @@ def _sortino(t: Totals) -> Array:
 def _cagr(t: Totals) -> Array:
     growth = _solvent(t, _final(t)) / t.capital
     # one lane after the other: a vector power may round differently at another place in the array
-    return np.array([float(g) ** (1.0 / t.years) - 1.0 for g in growth])
+    yearly = np.array([np.float64(g) ** (1.0 / t.years) - 1.0 for g in growth])
+    return np.where(np.isfinite(yearly), yearly, np.nan)
 
 
 def _fees(t: Totals) -> Array:
@@ -118,7 +119,11 @@ _RETURNS = ("return_sum", "return_squares", "lowest")
 
 METRICS: dict[str, Metric] = {
     "total_return": Metric("final equity / capital - 1", _MONEY, lambda t: _final(t) / t.capital - 1.0),
-    "cagr": Metric("(final equity / capital)^(1 / years) - 1; NaN for a ruined account", (*_MONEY, "lowest"), _cagr),
+    "cagr": Metric(
+        "(final equity / capital)^(1 / years) - 1; NaN for a ruined account and beyond float64",
+        (*_MONEY, "lowest"),
+        _cagr,
+    ),
     "volatility": Metric("std(returns, ddof=1) · √A", _RETURNS, _volatility, more_is_better=False),
     "sharpe": Metric("mean(returns) / std(returns, ddof=1) · √A, risk-free rate 0", _RETURNS, _sharpe),
     "sortino": Metric(

@@ -21,7 +21,7 @@ from kernels.values import Value
 Window: TypeAlias = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """Everything a sweep needs apart from its lanes.
 

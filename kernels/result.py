@@ -14,7 +14,7 @@ from kernels.rows import Array
 from kernels.simulation import RECORDED
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SweepResult:
     """``table``: a row a combination (and window, in the column ``window``, where there are several), parameters,
     metrics.

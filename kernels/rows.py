@@ -26,6 +26,9 @@ Lanes: TypeAlias = Mapping[str, Array]
 """Parameter name → one value a lane."""
 
 
+TILE = 1024
+
+
 class WindowError(ValueError):
     """A window that is no whole number of bars, or too short for its indicator."""
 
@@ -169,11 +172,14 @@ def _windows(node: Value, lanes: Lanes) -> NDArray[np.int64]:
 
 def _windowed(indicator: Windowed, series: Sequence[Array], windows: NDArray[np.int64]) -> Array:
     sources, index = _distinct_arrays(series)
-    matrix = np.empty((len(sources[0]), len(windows)))
+    rows: dict[int, Array] = {}
     for place, source in enumerate(sources):
-        columns = np.flatnonzero(index == place)
-        for column, row in zip(columns, indicator.rows(source, [int(windows[c]) for c in columns]), strict=True):
-            matrix[:, column] = row
+        lanes = np.flatnonzero(index == place).tolist()
+        rows.update(zip(lanes, indicator.rows(source, [int(windows[lane]) for lane in lanes]), strict=True))
+    matrix = np.empty((len(sources[0]), len(windows)))
+    for begin in range(0, len(matrix), TILE):  # bars that stay in the cache while all columns are written
+        for lane, row in rows.items():
+            matrix[begin : begin + TILE, lane] = row[begin : begin + TILE]
     return matrix
 
 

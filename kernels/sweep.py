@@ -19,11 +19,11 @@ from kernels.annualisation import periods_per_year
 from kernels.bars import bar_inputs
 from kernels.cpu_executor import CpuExecutor, default_cache
 from kernels.execution import Costs, Execution, Instrument
-from kernels.executor import Timed
+from kernels.executor import Execute, Timed
 from kernels.grid import as_table, combinations, lanes
 from kernels.metrics import METRICS, compute, reads
 from kernels.plan import Plan, Window
-from kernels.portfolio import terms
+from kernels.portfolio import Terms, terms
 from kernels.preparation import SweepError
 from kernels.result import SweepResult
 from kernels.rows import Array, Lanes
@@ -77,31 +77,45 @@ def sweep(
     values = lanes(table)
     first = preparation.first_target(longest_warm_up(strategy.target, values), start)
     scored = preparation.scored_windows(windows, first, len(bars))
+    agreed = terms(costs or Costs(), instrument, execution or Execution())
     runner = CpuExecutor(threads or os.cpu_count() or 1, cache or default_cache())
     timed = Timed(numpy_executor.run if executor == "numpy" else runner.run)
-    stop = max(end for _, end in scored)
+    plan = _plan(strategy, bars, scored, first, returns, agreed, capital, timed.run)
+    parts = _scores(plan, values, len(table), needed, metrics, row_bytes)
+    seconds = _seconds(time.perf_counter() - begun, timed.seconds, runner.compile_seconds)
+    profile = _profile(plan, "numpy" if executor == "numpy" else "cpu", returns, len(table), len(parts), seconds)
+    return SweepResult(_table(table, metrics, parts, len(scored)), first, scored, profile, plan, bars, values)
+
+
+def _plan(
+    strategy: Strategy,
+    bars: pd.DataFrame,
+    windows: tuple[Window, ...],
+    start: int,
+    returns: str,
+    agreed: Terms,
+    capital: float,
+    execute: Execute,
+) -> Plan:
+    stop = max(end for _, end in windows)
     inputs = bar_inputs(bars)
     conditions = Conditions(
-        terms=terms(costs or Costs(), instrument, execution or Execution()),
+        terms=agreed,
         capital=float(capital),
         rolls=bool(inputs.rolled[:stop].any()),
         masks=not bool(inputs.executable[:stop].all()),
         every_bar=returns == "bar",
     )
-    plan = Plan(
+    return Plan(
         strategy=strategy,
         columns=preparation.program_columns(strategy, bars, inputs, conditions, stop),
         ends=preparation.period_ends(bars, returns, stop),
         conditions=conditions,
-        windows=scored,
-        start=first,
+        windows=windows,
+        start=start,
         periods_per_year=periods_per_year(bars, returns),
-        execute=timed.run,
+        execute=execute,
     )
-    parts = _scores(plan, values, len(table), needed, metrics, row_bytes)
-    seconds = _seconds(time.perf_counter() - begun, timed.seconds, runner.compile_seconds)
-    profile = _profile(plan, "numpy" if executor == "numpy" else "cpu", returns, len(table), len(parts), seconds)
-    return SweepResult(_table(table, metrics, parts, len(scored)), first, scored, profile, plan, bars, values)
 
 
 def warm_up(strategy: Strategy, grid: Mapping[str, Sequence[Any]] | pd.DataFrame | None = None) -> int:

@@ -27,13 +27,12 @@ def sums(x: Array, windows: Sequence[int]) -> list[Array]:
 
 def maxima(x: Array, windows: Sequence[int]) -> list[Array]:
     """Largest of the last w bars for each w: a list of arrays [bars]; a zero comes out as +0."""
-    return [parts[0] for parts in _doubling((x + 0.0,), windows, lambda a, _, b, __: (np.maximum(a[0], b[0]),))]
+    return _extremes(x, windows, np.maximum)
 
 
 def minima(x: Array, windows: Sequence[int]) -> list[Array]:
     """Smallest of the last w bars for each w: a list of arrays [bars]; a zero comes out as +0."""
-    # x + 0.0 turns -0 into +0: which zero np.minimum picks depends on where in the array it stands
-    return [parts[0] for parts in _doubling((x + 0.0,), windows, lambda a, _, b, __: (np.minimum(a[0], b[0]),))]
+    return _extremes(x, windows, np.minimum)
 
 
 def deviations(x: Array, windows: Sequence[int]) -> list[tuple[Array, Array]]:
@@ -54,6 +53,24 @@ def _join_moments(recent: Parts, recent_bars: int, older: Parts, older_bars: int
     step = (older[0] - recent[0]) + (older[1] - recent[1])  # between the two means
     squares = recent[2] + older[2] + step * step * (recent_bars * older_bars / total)
     return recent[0], recent[1] + step * (older_bars / total), squares
+
+
+def _extremes(x: Array, windows: Sequence[int], extreme: np.ufunc) -> list[Array]:
+    # two overlapping blocks cover any window, since counting a bar twice changes no extreme;
+    # x + 0.0 turns -0 into +0: which zero a ufunc picks depends on where in the array it stands
+    results = [np.full(len(x), np.nan) for _ in windows]
+    block, size = x + 0.0, 1
+    while True:
+        for result, window in zip(results, windows, strict=True):
+            older = window - size
+            if size <= window < 2 * size and older < len(x):
+                extreme(block[older:], block[: len(x) - older], out=result[older:])
+        if 2 * size > max(windows):
+            return results
+        longer = np.full(len(x), np.nan)
+        if size < len(x):
+            extreme(block[size:], block[: len(x) - size], out=longer[size:])
+        block, size = longer, 2 * size
 
 
 def _shifted(parts: Parts, bars: int) -> Parts:

@@ -21,19 +21,19 @@ def cluster_options(settings: Settings, cores: int) -> dict[str, Any]:
     """
     workers = settings.workers or max(1, cores)
     if settings.cluster == "threads":
-        return {"processes": False, "n_workers": 1, "threads_per_worker": workers, "dashboard_address": None}
+        return {"processes": False, "n_workers": 1, "threads_per_worker": workers, "dashboard_address": "127.0.0.1:0"}
     if settings.cluster == "processes":
         return {
             "processes": True,
             "n_workers": workers,
             "threads_per_worker": 1,
-            "dashboard_address": None,
+            "dashboard_address": "127.0.0.1:0",
             "host": "127.0.0.1",
             "env": ONE_THREAD,
             "memory_limit": 0,
         }
     if settings.cluster == "cuda":
-        options = {"threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1", "resources": {"GPU": 1}}
+        options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1", "resources": {"GPU": 1}}
         return options | ({"n_workers": settings.workers} if settings.workers else {})
     raise ClusterError(f"cluster={settings.cluster} starts no Dask cluster")
 

@@ -126,7 +126,7 @@ def build_graph(
     made: dict[str, list[Task]] = {}
     for node in nodes:
         code = keys.code_digest(typing.cast(types.FunctionType, node.function))
-        versions = keys.library_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
+        versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
         made[node.name] = [_task(node, place, made, tree, files, code, versions) for place in _places(node.per, axes)]
     return Graph(tuple(task for tasks in made.values() for task in tasks))
 

@@ -5,10 +5,11 @@ import os
 import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
-from pipelines.keys import library_versions
+from pipelines.keys import installed_versions
 from pipelines.store import Store
 
 LIBRARIES = (
@@ -51,8 +52,14 @@ class RunRecord:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the libraries a run depends on."""
-    return {"python": platform.python_version(), **library_versions(LIBRARIES)}
+    """Return the versions of Python and of the libraries a run depends on; `source` for a package that is not installed."""
+    found = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found |= installed_versions([name])
+        except PackageNotFoundError:
+            found[name] = "source"
+    return found
 
 
 def read_records(store: Store) -> list[dict[str, Any]]:

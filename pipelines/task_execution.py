@@ -20,6 +20,7 @@ from pipelines.store import Store
 
 AFTER_READ = "after a cache read"
 BEFORE_WRITE = "before a cache write"
+FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,11 @@ def _publish(store: Store, assignment: Assignment, value: Any) -> int:
         store.publish(assignment.key, folder, {"task": assignment.task, "trials": trials, "parts": assignment.parts})
         store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
     except OSError as error:
+        # numpy reports a short write without an errno, so the disk itself is asked too
+        full = error.errno == errno.ENOSPC or shutil.disk_usage(store.root).free < FULL_DISK
+        reason = "the disk is full" if full else str(error.strerror or error)
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        reason = "the disk is full" if error.errno == errno.ENOSPC else str(error.strerror)
         raise StoreError(
             f"{assignment.task}: cannot write its artefact to the store {store.root}: {reason}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"

@@ -81,6 +81,10 @@ def test_a_ruined_account_has_no_return_statistics(equity):
     assert found["total_return"] == equity[-1] / 1000 - 1
 
 
+def test_a_growth_beyond_float64_is_undefined():
+    assert math.isnan(scores([300.0, 900.0], 100.0, periods_per_year=1e6)["cagr"])
+
+
 def test_too_few_periods_and_no_losses_are_undefined():
     assert math.isnan(scores([101.0], 100.0)["sharpe"])
     found = scores([101.0, 103.0, 104.0], 100.0)

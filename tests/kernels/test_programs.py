@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import numpy_executor
-from kernels.cpu_executor import CpuExecutor, default_cache, write_source
+from kernels.cpu_executor import CacheError, CpuExecutor, default_cache, write_source
 from kernels.executor import Inputs, canonical
 from kernels.expressions import col, param, prev
 from kernels.hoisting import hoist
@@ -279,6 +279,12 @@ def test_source_files_are_written_once_and_keep_their_time(tmp_path):
     second = write_source(tmp_path / "new", "abc", "x = 1\n")
     assert first == second and first.read_text() == "x = 1\n" and second.stat().st_mtime == stamp.st_mtime == 0
     assert [path.name for path in first.parent.iterdir()] == ["program_abc.py"]  # no temporary file is left
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CacheError, match=r"file/programs: compiled programs cannot be stored .* pass cache="):
+        write_source(tmp_path / "file" / "programs", "abc", "x = 1\n")
 
 
 def test_another_process_finds_the_compiled_program(tmp_path):

@@ -22,41 +22,44 @@ from kernels.values import (
     where,
 )
 
-A, B = col("a"), col("b")
+left, right = col("a"), col("b")
 
 
 @pytest.mark.parametrize(
     ("misuse", "remedy"),
     [
-        (lambda: A > 1 and B > 1, r"Write `a & b`"),
-        (lambda: A > 1 or B > 1, r"`a \| b`"),
-        (lambda: not (A > 1), r"`~a`"),
-        (lambda: 1 if A > B else 2, r"`where\(condition, x, y\)` for `if`"),
-        (lambda: 1 < A < 2, r"`\(low < x\) & \(x < high\)`"),
-        (lambda: max(A, B), r"no truth value"),
-        (lambda: float(A), r"cannot be converted to a number"),
-        (lambda: math.floor(A), r"cannot be converted to a number"),
-        (lambda: int(A), r"use floor\(x\)"),
-        (lambda: range(A), r"windows take a whole number or param"),
-        (lambda: list(A), r"cannot be iterated"),
-        (lambda: len(A), r"known to the sweep only"),
-        (lambda: 3 in A, r"\(x == a\) \| \(x == b\)"),
-        (lambda: A[-1], r"write prev\(x\)"),
-        (lambda: {A: 1}, r"cannot be hashed"),
-        (lambda: A + "b", r"str 'b' cannot stand in an expression"),
-        (lambda: A + np.ones(3), r"ndarray .* cannot stand in an expression"),
-        (lambda: np.ones(3) + A, r"ndarray .* cannot stand in an expression"),
-        (lambda: A + (A > B), r"operand 2 of add is .* a bool, not a f64: write where\(condition, 1.0, 0.0\)"),
-        (lambda: A & (A > B), r"operand 1 of and is .* compare it"),
-        (lambda: ~A, r"compare it, for instance `x != 0`"),
-        (lambda: where(A, 1.0, 0.0), r"operand 1 of select"),
-        (lambda: prev(A, -1), r"prev\(x, -1\): .* whole number >= 1"),
-        (lambda: prev(A, 0), r"whole number >= 1"),
+        (lambda: left > 1 and right > 1, r"Write `a & b`"),
+        (lambda: left > 1 or right > 1, r"`a \| b`"),
+        (lambda: not (left > 1), r"`~a`"),
+        (lambda: 1 if left > right else 2, r"`where\(condition, x, y\)` for `if`"),
+        (lambda: 1 < left < 2, r"`\(low < x\) & \(x < high\)`"),
+        (lambda: max(left, right), r"no truth value"),
+        (lambda: float(left), r"cannot be converted to a number"),
+        (lambda: math.floor(left), r"cannot be converted to a number"),
+        (lambda: int(left), r"use floor\(x\)"),
+        (lambda: range(left), r"windows take a whole number or param"),
+        (lambda: list(left), r"cannot be iterated"),
+        (lambda: len(left), r"known to the sweep only"),
+        (lambda: 3 in left, r"\(x == a\) \| \(x == b\)"),
+        (lambda: left[-1], r"write prev\(x\)"),
+        (lambda: {left: 1}, r"cannot be hashed"),
+        (lambda: left + "b", r"str 'b' cannot stand in an expression"),
+        (lambda: left + np.ones(3), r"ndarray .* cannot stand in an expression"),
+        (lambda: np.ones(3) + left, r"ndarray .* cannot stand in an expression"),
+        (
+            lambda: left + (left > right),
+            r"operand 2 of add is .* a bool, not a f64: write where\(condition, 1.0, 0.0\)",
+        ),
+        (lambda: left & (left > right), r"operand 1 of and is .* compare it"),
+        (lambda: ~left, r"compare it, for instance `x != 0`"),
+        (lambda: where(left, 1.0, 0.0), r"operand 1 of select"),
+        (lambda: prev(left, -1), r"prev\(x, -1\): .* whole number >= 1"),
+        (lambda: prev(left, 0), r"whole number >= 1"),
         (lambda: prev(hold()), r"prev\(hold\(\)\)"),
         (lambda: col(""), r"a name is a string that is not empty"),
-        (lambda: Strategy("s", A > B), r"strategy s: the target .* is a condition; write where"),
-        (lambda: Strategy("s", A, constraint=A > 1), r"the constraint reads col\('a'\); only parameters"),
-        (lambda: Strategy("s", A, constraint=param("p")), r"is no condition"),
+        (lambda: Strategy("s", left > right), r"strategy s: the target .* is a condition; write where"),
+        (lambda: Strategy("s", left, constraint=left > 1), r"the constraint reads col\('a'\); only parameters"),
+        (lambda: Strategy("s", left, constraint=param("p")), r"is no condition"),
     ],
 )
 def test_misuse_teaches_the_rewrite(misuse, remedy):
@@ -65,26 +68,26 @@ def test_misuse_teaches_the_rewrite(misuse, remedy):
 
 
 def test_an_expression_prints_as_it_is_written():
-    assert repr(where((A > 1) & (param("p") >= B), -A, hold())) == (
+    assert repr(where((left > 1) & (right <= param("p")), -left, hold())) == (
         "where(((col('a') > 1.0) & (col('b') <= param('p'))), -col('a'), state('target'))"
     )
 
 
 def test_constants_fold_by_the_definition():
     assert repr(where(col("a") > 0, minimum(2.0, 1.0) + 1, 0.0)) == "where((col('a') > 0.0), 2.0, 0.0)"
-    assert repr(-(A * 0) + (-0.0)) == "(-(col('a') * 0.0) + -0.0)"
+    assert repr(-(left * 0) + (-0.0)) == "(-(col('a') * 0.0) + -0.0)"
 
 
 def test_a_plain_bool_chooses_at_once():
-    assert where(True, A, B) is A
-    assert where(np.False_, A, B) is B
-    assert logical_and(True, A > B).op == "gt" and logical_and(A > B, False) is False
-    assert logical_not(True) is False and logical_not(A > B).op == "not"
+    assert where(True, left, right) is left
+    assert where(np.False_, left, right) is right
+    assert logical_and(True, left > right).op == "gt" and logical_and(left > right, False) is False
+    assert logical_not(True) is False and logical_not(left > right).op == "not"
 
 
 def test_known_is_about_plain_numbers_only():
     assert known(0, 0.0) and known(0.0, 0.0)
-    assert not known(A, 0.0) and not known(np.zeros(2), 0.0) and not known(1.0, 0.0)
+    assert not known(left, 0.0) and not known(np.zeros(2), 0.0) and not known(1.0, 0.0)
 
 
 @pytest.mark.parametrize("kind", ["float", "array"])
@@ -100,13 +103,13 @@ def test_functions_on_numbers(kind):
 
 
 def test_prev_reaches_the_leaves():
-    assert repr(prev(A - B * param("p"), 2)) == "(lag(2, col('a')) - (lag(2, col('b')) * param('p')))"
-    assert repr(prev(prev(A))) == "lag(2, col('a'))"
+    assert repr(prev(left - right * param("p"), 2)) == "(lag(2, col('a')) - (lag(2, col('b')) * param('p')))"
+    assert repr(prev(prev(left))) == "lag(2, col('a'))"
 
 
 def test_parameters_in_order_of_first_appearance():
-    assert parameters(param("b") * A + param("a") + param("b")) == ("b", "a")
-    with_constraint = Strategy("s", A * param("b"), constraint=param("a") < param("b"))
+    assert parameters(param("b") * left + param("a") + param("b")) == ("b", "a")
+    with_constraint = Strategy("s", left * param("b"), constraint=param("a") < param("b"))
     assert with_constraint.parameters == ("b", "a")
 
 
