@@ -9,18 +9,7 @@ from loaders.outrights import OutrightBars
 from loaders.roll import RollSettings, rolled_bars
 from loaders.sessions import SessionRule
 from loaders.types import ROLLED_COLUMNS
-from tests.loaders.rolls import Row, part, rolled, shuffled
-
-
-def day(date: str, **volumes: int) -> list[Row]:
-    """Two minutes of each contract on ``date`` (15:00 UTC, in the trade date of that name)."""
-    return [(f"{date} 15:0{minute}", contract, 5000 + 50 * i, volume)
-            for minute in (0, 1) for i, (contract, volume) in enumerate(volumes.items())]
-
-
-def followed(result: object) -> list[tuple[int, str]]:
-    bars = result.bars[result.bars["role"] == "followed"]  # type: ignore[attr-defined]
-    return list(bars.groupby("session")["contract"].first().items())
+from tests.loaders.rolls import day, followed, part, random_market, rolled, shuffled
 
 
 def test_the_roll_follows_the_volume_of_the_session_before() -> None:
@@ -99,18 +88,6 @@ def test_repeated_rows_do_not_add_volume() -> None:
     assert result.report["rolls"] == 0, "60 of ESM4 counted once are fewer than 100 of ESH4"
     assert result.report["outright"] == 10 == sum(
         result.report[role] for role in ("followed", "left", "next", "not_followed"))
-
-
-def random_market(seed: int) -> OutrightBars:
-    rng = np.random.default_rng(seed)
-    rows = []
-    for at, date in enumerate(pd.bdate_range("2024-02-26", "2024-03-22").strftime("%Y-%m-%d")):
-        for minute in range(12):
-            for i, contract in enumerate(("ESH4", "ESM4", "ESU4")):
-                if rng.random() < 0.8:
-                    volume = int(rng.integers(0, 1 + max(1, (20 - at, at, at // 3)[i])))
-                    rows.append((f"{date} 15:{minute:02}", contract, 5000 + 50.0 * i + minute, volume))
-    return part(rows)
 
 
 @pytest.mark.parametrize("seed", range(4))
