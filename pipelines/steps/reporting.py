@@ -87,7 +87,8 @@ def data_funnel(
     outrights = sum(int(part.report["outright"]) for part in parts)
     counts = rolled.report
     rejected = sanitised.quarantine.loc[sanitised.quarantine["role"] == FOLLOWED, "rule"].value_counts()
-    bars = len(feature_set.bars)
+    recorded = ~feature_set.bars["filled"].to_numpy()  # filled rows are no records
+    bars, warm_up = int(recorded.sum()), int(recorded[: feature_set.first_valid].sum())
     return {
         "records": sum(int(part.report["records"]) for part in parts),
         "stages": [
@@ -103,8 +104,8 @@ def data_funnel(
             {"name": "accepted", "rows": bars, "dropped": {str(rule): int(rows) for rule, rows in rejected.items()}},
             {
                 "name": "with features",
-                "rows": bars - feature_set.first_valid,
-                "dropped": {"warm-up": feature_set.first_valid},
+                "rows": bars - warm_up,
+                "dropped": {"warm-up": warm_up},
             },
         ],
     }

@@ -140,6 +140,7 @@ def test_profit_at_a_roll_is_closed_in_the_old_contract_and_reopened_in_the_new(
             ("2024-03-05 15:00", "ESM4", 4063.375, 5), ("2024-03-05 15:01", "ESM4", 4065.375, 5)]
     for adjustment in ADJUSTMENTS:
         bars = continuous_bars(accepted(rolled(part(rows)).bars), adjustment).assign(target=1.0)
-        trace = sweep(positions(), bars, grid={}, instrument=Instrument("ES", 0.25, 1.0), capital=10_000.0).trace(0)
+        result = sweep(positions(), bars, instrument=Instrument("ES", 0.25, 1.0), capital=10_000.0, executor="numpy")
+        trace = result.trace(0)
         assert trace["position"].iloc[1:].tolist() == [1.0] * 4
         assert trace["profit"].tolist() == [0.0, 0.0, 10.0, 10.0, 12.0]

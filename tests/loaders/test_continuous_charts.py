@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from kernels.bars import BarsError, bar_inputs
+from kernels.execution import Instrument
 from kernels.strategies import STRATEGIES, positions
 from kernels.sweep import sweep
 from loaders.continuous import continuous_bars
@@ -13,6 +14,7 @@ from loaders.errors import DataError
 from loaders.types import BAR_COLUMNS
 from tests.loaders.rolls import accepted, part, random_market, rolled
 
+ES = Instrument("ES", 0.25, 50.0)
 ROWS = [
     ("2024-03-04 15:00", "ESH4", 5000.0, 1), ("2024-03-04 15:00", "ESM4", 5050.0, 9),
     ("2024-03-05 15:00", "ESM4", 5060.0, 7), ("2024-03-05 15:00", "ESU4", 5111.0, 70),
@@ -52,7 +54,15 @@ def test_nothing_can_be_filled_or_decided_on_it() -> None:
         bar_inputs(chart)
     for strategy in (positions(), STRATEGIES["ema_cross"]()):
         with pytest.raises(BarsError, match="the bars have no column"):
-            sweep(strategy, chart, grid=dict.fromkeys(strategy.parameters, [2.0]))
+            sweep(strategy, chart, instrument=ES, grid={name: [2.0] for name in strategy.parameters})
+
+
+def test_beside_the_bars_it_moves_no_fill() -> None:
+    rows = accepted(rolled(random_market(1)).bars)
+    bars = continuous_bars(rows).assign(target=1.0)
+    beside = pd.concat([bars, chart_bars(rows, "back_ratio")], axis=1)
+    one, other = (sweep(positions(), table, instrument=ES, executor="numpy").trace(0) for table in (bars, beside))
+    pd.testing.assert_frame_equal(one, other)
 
 
 def test_an_unknown_method_is_refused_and_nothing_makes_nothing() -> None:

@@ -1,6 +1,5 @@
 """The followed contract is chosen once a session, from the session before, and never back."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -57,6 +56,16 @@ def test_a_session_runs_from_five_in_chicago() -> None:
     bars = rolled(part(rows)).bars
     assert bars[bars["role"] == "followed"].groupby("contract")["ts_event"].max().dt.strftime("%H:%M").to_dict() == {
         "ESH4": "22:59", "ESM4": "23:00"}
+
+
+def test_a_sunday_file_is_the_beginning_of_mondays_session() -> None:  # dbn.md §8.14
+    friday = part(day("2024-03-08", ESH4=9, ESM4=1))
+    sunday = part([("2024-03-10 22:00", "ESM4", 5050, 90), ("2024-03-10 22:01", "ESH4", 5000, 1)], ordinal=1)
+    monday = part(day("2024-03-11", ESH4=9, ESM4=1), ordinal=2)
+    tuesday = part(day("2024-03-12", ESH4=1, ESM4=1), ordinal=3)
+    result = rolled(friday, sunday, monday, tuesday)
+    assert followed(result) == [(20240308, "ESH4"), (20240311, "ESH4"), (20240312, "ESM4")]
+    assert result.schedule[["volume", "volume_left"]].iloc[1].tolist() == [92, 19], "Sunday's and Monday's together"
 
 
 def test_an_expired_contract_is_left_though_it_led_the_session_before() -> None:

@@ -3,33 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import databento_dbn as dbn
 import numpy as np
 import pytest
 
 from loaders.errors import DataError
 from loaders.roll_open_interest import OPEN_INTEREST_COLUMNS, known_open_interest, open_interest
-from tests.loaders.dbn_builder import bars, mapping, metadata, ns, write
+from tests.loaders.dbn_builder import bars, metadata, ns, write
 from tests.loaders.rolls import known
-
-HEAD = [mapping("ESH4", ("2024-03-01", "2024-03-16", 101)), mapping("ESM4", ("2024-03-01", "2024-04-01", 102)),
-        mapping("ESH4-ESM4", ("2024-03-01", "2024-03-16", 103))]
-_RECORDS = {1: dbn.StatMsgV1, 2: dbn.StatMsgV1, 3: dbn.StatMsg}
-OPEN_INTEREST = 9
-
-
-def statistic(moment: str, number: int, quantity: int, version: int = 3, **changes: Any) -> bytes:
-    record = np.zeros(1, dtype=np.dtype(_RECORDS[version]._dtypes))
-    values = {"length": record.itemsize // 4, "rtype": 24, "publisher_id": 1, "instrument_id": number,
-              "ts_event": ns(moment), "ts_recv": ns(moment), "ts_ref": 2**64 - 1, "price": dbn.UNDEF_PRICE,
-              "quantity": quantity, "stat_type": OPEN_INTEREST, "update_action": 1, "stat_flags": 255}
-    for name, value in (values | changes).items():
-        record[name] = value
-    return record.tobytes()
-
-
-def write_statistics(path: Path, *records: bytes, version: int = 3) -> Path:
-    return write(path, metadata(HEAD, schema=dbn.Schema.STATISTICS, version=version), b"".join(records))
+from tests.loaders.statistics_builder import HEAD, statistic, write_statistics
 
 
 def rows(result: Any) -> list[list[Any]]:
@@ -75,8 +56,10 @@ def test_no_file_is_no_open_interest_and_another_schema_is_refused(tmp_path: Pat
 
 
 def test_known_is_what_had_arrived_before_the_moment() -> None:
-    values = known(("2024-03-03 20:00", "2024-03-01", 202403, 900, False), ("2024-03-04 15:00", "2024-03-01", 202403, 910, True),
-                   ("2024-03-05 02:00", "2024-03-04", 202403, 800, False), ("2024-03-05 03:00", "2024-03-01", 202403, 1, True))
+    values = known(("2024-03-03 20:00", "2024-03-01", 202403, 900, False),
+                   ("2024-03-04 15:00", "2024-03-01", 202403, 910, True),
+                   ("2024-03-05 02:00", "2024-03-04", 202403, 800, False),
+                   ("2024-03-05 03:00", "2024-03-01", 202403, 1, True))
     moments = np.array([ns(f"2024-03-0{text}") for text in ("3 20:00", "3 20:01", "4 15:01", "5 02:01", "5 03:01")])
     found = known_open_interest(values, moments, np.array([202403, 202406], dtype=np.int32))
     assert found.tolist() == [[-1, -1], [900, -1], [910, -1], [800, -1], [800, -1]]

@@ -125,8 +125,8 @@ def test_an_unknown_open_interest_of_the_contract_followed_is_no_reason_to_roll(
     market = part(days("2024-03-04", "2024-03-15"))
     values = known(("2024-03-04 12:00", "2024-03-01", 202406, 900, True))
     assert [name for _, name in followed(rolled(market, rule="open_interest", values=values))] == ["ESH4"] * 10
-    withdrawn = known(("2024-03-04 12:00", "2024-03-01", 202406, 900, True), ("2024-03-04 12:00", "2024-03-01", 202403, 9, True),
-                      ("2024-03-04 13:00", "2024-03-01", 202406, -1, True))
+    withdrawn = known(("2024-03-04 12:00", "2024-03-01", 202406, 900, True),
+                      ("2024-03-04 12:00", "2024-03-01", 202403, 9, True), ("2024-03-04 13:00", "2024-03-01", 202406, -1, True))
     assert [name for _, name in followed(rolled(market, rule="open_interest", values=withdrawn))] == ["ESH4"] * 10
 
 
