@@ -62,7 +62,7 @@ def test_open_interest_is_read_from_the_statistics_files_of_the_folder(small_set
     folder.mkdir()
     for path in small_sample.iterdir():
         (folder / path.name).symlink_to(path)
-    statistics = [statistic("2024-02-29 02:00", number, quantity, ts_ref=ns("2024-02-28"))
+    statistics = [statistic("2024-03-04 14:00", number, quantity, ts_ref=ns("2024-03-01"))
                   for number, quantity in ((101, 100), (102, 900))]
     write_statistics(folder / "es.statistics.dbn.zst", *statistics)
     words = [*small_settings, f"data={folder}", "instrument.roll.rule=open_interest"]
@@ -71,8 +71,8 @@ def test_open_interest_is_read_from_the_statistics_files_of_the_folder(small_set
     task = graph["rolled"]
     rolled = artefacts.read_parts(store.verified(task.key), task.kind)
     assert rolled.schedule[["session", "contract", "reason"]].to_numpy().tolist() == [
-        [20240226, "ESH4", "first session"], [20240301, "ESM4", "open_interest"]]
-    assert rolled.schedule_text[2].startswith("20240301,ESM4,202406,")
+        [20240226, "ESH4", "first session"], [20240305, "ESM4", "open_interest"]]
+    assert rolled.schedule_text[2].startswith("20240305,ESM4,202406,")
 
 
 def test_filling_changes_the_series_and_an_adjustment_does_not_change_what_is_followed(small_settings) -> None:
