@@ -64,19 +64,20 @@ def explain_gaps(
     called missing.
 
     Args:
-        bars: ts_event, contract, volume; in any order; seconds count as their minute.
+        bars: ts_event, contract, volume, and expiry where symbols may repeat; in any order; seconds count as their minute.
         calendar: covers all of them (loaders.sessions_calendar.trading_calendar).
         others: the same columns of all contracts of the root.
         bar_minutes: minutes that a bar covers, 60 for ohlcv-1h.
     """
     rest = bars if others is None else others
-    volumes = rest.groupby("contract")["volume"].sum()
-    volume_of_row = rest["contract"].map(volumes).to_numpy()
+    key = "expiry" if "expiry" in bars.columns else "contract"  # a one-digit year comes again after a decade
+    volumes = rest.groupby(key)["volume"].sum()
+    volume_of_row = rest[key].map(volumes).to_numpy()
     pieces = [gap_table(Gaps(*np.empty((3, 0), dtype=np.int64)), np.empty(0, dtype="U1"))]
-    for contract, rows in bars.groupby("contract", sort=True):
+    for contract, rows in bars.groupby(key, sort=True):
         quieter = rest[volume_of_row < volumes.get(contract, 0)]
         gaps = find_gaps(covered_minutes(rows, bar_minutes), covered_minutes(quieter, bar_minutes), calendar)
-        pieces.append(gap_table(gaps, np.full(len(gaps.start), contract)))
+        pieces.append(gap_table(gaps, np.full(len(gaps.start), rows["contract"].iloc[0])))
     return pd.concat(pieces, ignore_index=True)
 
 

@@ -73,6 +73,9 @@ def rolled_bars(
     listed = merge_listings([part.listed for part in parts])
     market = market_of(bars, dates, listed, open_interest.values, session, roll)
     role, schedule = _followed(market, bars, dates, roll, schedule_files)
+    if not (role == _ROLES.index(FOLLOWED)).any():
+        raise DataError(f"roll.rule {roll.rule} follows {', '.join(schedule['contract'])}, of which the data has no bar; "
+                        "check roll.months, roll.expires and roll.days_before")
     bars["session"] = dates
     bars["role"] = pd.array(_ROLES, dtype="str").take(role)
     kept = bars[role > 0]

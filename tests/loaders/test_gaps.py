@@ -109,6 +109,12 @@ def test_each_minute_has_one_reason_in_any_order_of_bars(seed: int) -> None:
         np.testing.assert_array_equal(in_hours, calendar.is_open(absent))
 
 
+def test_the_same_symbol_ten_years_later_is_another_contract() -> None:
+    old = open_bars("2013-12-02 10:00", "2013-12-02 12:00").assign(expiry=np.int32(201403))
+    new = open_bars("2023-12-04 10:00", "2023-12-04 12:00").assign(expiry=np.int32(202403))
+    assert explained(pd.concat([old, new])) == []
+
+
 def test_hour_bars_cover_their_hour_and_no_gap_is_an_empty_table() -> None:
     bars = open_bars("2024-03-05 00:00", "2024-03-06 10:00").iloc[::60]
     calendar = trading_calendar(SessionRule(), ns("2024-03-05"), ns("2024-03-07"))

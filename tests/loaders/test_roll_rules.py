@@ -165,6 +165,11 @@ def test_the_future_changes_no_row_of_the_series(rule: str, adjustment: str) -> 
         pd.testing.assert_frame_equal(continuous_bars(bars, adjustment), expected)
 
 
+def test_following_what_has_no_bars_is_refused() -> None:
+    with pytest.raises(DataError, match=r"roll\.rule calendar follows ESM4, of which the data has no bar; check roll\.months"):
+        rolled(part(day("2024-03-14", ESH4=9)), rule="calendar", expires="third_friday")
+
+
 def test_bad_settings_name_field_value_and_remedy() -> None:
     with pytest.raises(ValueError, match=r"roll\.adjustment 'back_ratio' rewrites the past .*chart_bars"):
         RollSettings(adjustment="back_ratio")
