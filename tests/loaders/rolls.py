@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from loaders.grammar import GRAMMARS, contract_months
+from loaders.grammar import contract_months
 from loaders.outrights import OutrightBars
 from loaders.roll import RolledBars, RollSettings, rolled_bars
 from loaders.roll_open_interest import NO_OPEN_INTEREST, OPEN_INTEREST_COLUMNS, OpenInterest
 from loaders.sessions import SessionRule
 from loaders.types import OUTRIGHT_COLUMNS, table
+from loaders.venues import GRAMMARS
 from tests.loaders.dbn_builder import POINT, ns
 
 LISTED = (("ESH4", 202403, 20240315), ("ESM4", 202406, 20240621), ("ESU4", 202409, 20240920))
