@@ -9,31 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import databento_dbn
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from loaders.definitions import read_definitions
 from loaders.errors import DataError
-from loaders.grammar import KINDS, OUTRIGHT
+from loaders.filtering import Tally
 from loaders.instruments import instruments
-from loaders.metadata import read_metadata
-from loaders.records import DbnFile
-from loaders.types import NS_PER_DAY, TIMESTAMP, RecordLayout, nanoseconds, table
+from loaders.layouts import STATISTICS
+from loaders.records import open_dbn
+from loaders.statistics import statistic_tables
+from loaders.types import NS_PER_DAY, TIMESTAMP, nanoseconds, table
 
-STATISTICS = "statistics"
 UNKNOWN = -1
 OPEN_INTEREST_COLUMNS = {
     "ts_recv": TIMESTAMP, "reference": "int32", "expiry": "int32", "quantity": "int64", "final": "bool",
 }
-_RTYPE, _OPEN_INTEREST, _DELETE = 24, 9, 2
+_OPEN_INTEREST, _DELETE = "open_interest", 2
 _FINAL, _NO_FLAGS = 1, 255
-_LATEST = np.uint64(2**63 - 1)  # above it a time is undefined
-_LAYOUTS = {
-    1: np.dtype(databento_dbn.StatMsgV1._dtypes), 2: np.dtype(databento_dbn.StatMsgV1._dtypes),
-    3: np.dtype(databento_dbn.StatMsg._dtypes),
-}
 
 
 @dataclass(frozen=True)
@@ -53,28 +47,26 @@ def open_interest(statistics_files: Sequence[Path], definition_files: Sequence[P
     DamagedFileError for a damaged file.
     """
     definitions = read_definitions(definition_files)
-    report = {"files": len(statistics_files), "records": 0, "open_interest": 0, "other_statistics": 0,
-              "other_instruments": 0, "undefined": 0}
-    parts: list[dict[str, NDArray[Any]]] = []
+    report = dict.fromkeys(("files", "records", "open_interest", "other_statistics", "other_instruments", "undefined"), 0)
+    parts = []
     for path in sorted(statistics_files):
-        file = _open(Path(path))
+        file = open_dbn(Path(path))
+        if file.metadata.schema != STATISTICS:
+            raise DataError(f"{path}: has schema {file.metadata.schema} where statistics were expected; "
+                            "give files of schema statistics")
         known = instruments(file.metadata, definitions, root, file.path)
-        for records in file.chunks():
-            about = records["stat_type"] == _OPEN_INTEREST
-            defined = (records["ts_recv"] <= _LATEST) & (
-                (records["quantity"] != np.iinfo(records["quantity"].dtype).max) | (records["update_action"] == _DELETE)
-            ) & (records["quantity"] >= 0)  # fmt: skip
-            chosen = records[about & defined]
-            received = chosen["ts_recv"].astype(np.int64)
-            rows = known.resolve(chosen["instrument_id"].astype(np.int64), received // NS_PER_DAY)
-            outright = known.kinds[rows] == KINDS.index(OUTRIGHT)
-            expiry = known.expiries(rows, received // NS_PER_DAY)
-            parts.append(_columns(chosen[outright], expiry[outright]))
-            report["records"] += len(records)
+        tally = Tally(known)
+        for rows in statistic_tables(file, known, tally):
+            about = rows["statistic"] == _OPEN_INTEREST
+            defined = (rows["quantity"] >= 0) | (rows["update_action"] == _DELETE)
+            parts.append(_columns(rows[about & defined]))
+            report["open_interest"] += int((about & defined).sum())
             report["other_statistics"] += int((~about).sum())
             report["undefined"] += int((about & ~defined).sum())
-            report["other_instruments"] += int((~outright).sum())
-            report["open_interest"] += int(outright.sum())
+        counted = tally.report()
+        report["files"] += 1
+        report["records"] += counted.records
+        report["other_instruments"] += sum(counted.dropped.values())
     return OpenInterest(_sorted(parts), report)
 
 
@@ -101,24 +93,14 @@ def known_open_interest(
     return known
 
 
-def _open(path: Path) -> DbnFile:
-    metadata = read_metadata(path)
-    if metadata.schema != STATISTICS:
-        raise DataError(f"{path}: has schema {metadata.schema} where statistics were expected; "
-                        "give files of schema statistics")
-    return DbnFile(path, metadata, RecordLayout(_LAYOUTS[metadata.version], _RTYPE))
-
-
-def _columns(records: NDArray[Any], expiry: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
-    received = records["ts_recv"].astype(np.int64)
-    stated = records["ts_ref"] <= _LATEST
-    withdrawn = records["update_action"] == _DELETE
-    flags = records["stat_flags"]
+def _columns(rows: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    received, withdrawn = nanoseconds(rows["ts_recv"]), (rows["update_action"] == _DELETE).to_numpy()
+    stated, flags = rows["ts_ref"].notna().to_numpy(), rows["stat_flags"].to_numpy()
     return {
         "ts_recv": received,
-        "reference": np.where(stated, np.where(stated, records["ts_ref"], 0).astype(np.int64), received) // NS_PER_DAY,
-        "expiry": expiry,
-        "quantity": np.where(withdrawn, UNKNOWN, records["quantity"].astype(np.int64)),
+        "reference": np.where(stated, nanoseconds(rows["ts_ref"]), received) // NS_PER_DAY,
+        "expiry": rows["expiry"].to_numpy(),
+        "quantity": np.where(withdrawn, UNKNOWN, rows["quantity"].fillna(UNKNOWN)).astype(np.int64),
         "final": withdrawn | ((flags != _NO_FLAGS) & ((flags & _FINAL) != 0)),
     }
 

@@ -33,6 +33,7 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
     """List and hash the DBN files of the data folder, bars and definitions apart, in the order of their data."""
     from loaders.errors import DataError
     from loaders.files import list_data_files
+    from loaders.layouts import STATISTICS
 
     try:
         listed = list_data_files(Path(settings.data))
@@ -44,7 +45,7 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
         for group, kind in (("bars", "bars"), ("definitions", "definitions"))
     }
     groups["statistics"] = tuple(
-        InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.schema == "statistics"
+        InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.schema == STATISTICS
     )
     groups["roll_schedule"] = _roll_schedule(settings)
     groups["truth"] = (InputFile(truth, keys.file_digest(truth)),) if truth.is_file() else ()
