@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from loaders.columns import Columns, expected_records
 from loaders.definitions import read_definitions
 from loaders.errors import DataError
 from loaders.filtering import KEPT, LARGEST, SHOWN, Tally, filter_report, judge, merge_filter_reports
@@ -19,6 +20,9 @@ from loaders.records import DbnFile, Partition, open_dbn
 from loaders.types import OUTRIGHT_COLUMNS, SOURCE_SHIFT, nanoseconds, strings, table
 
 _COPIED = ("open", "high", "low", "close", "volume", "publisher_id")
+# What is kept of an outright's record: its columns, time as int64 ns, and in place of the contract its row of Instruments.
+_KEPT = {name: dtype for name, dtype in OUTRIGHT_COLUMNS.items() if name != "contract"} | {
+    "ts_event": "int64", "rows": "int32"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,10 @@ def outright_bars(
     known = instruments(file.metadata, read_definitions(definition_files), root, file.path)
     tally = Tally(known)
     progress = Progress((ordinal << SOURCE_SHIFT) + (partition.first if partition else 0))
-    bars = outright_table(list(outright_chunks(file, known, tally, progress, partition)), known)
+    kept = Columns(_KEPT, expected_records(file, partition))
+    for chunk in outright_chunks(file, known, tally, progress, partition):
+        kept.append(chunk)
+    bars = _table(kept.values(), known)
     report = _report(file, root, tally, bars, progress)
     if partition is None and report["records"] and not len(bars):
         raise nothing_left(file.path, root, known, tally)
@@ -94,33 +101,30 @@ def outright_chunks(
             "source_row": progress.source + keep,
             "backwards": (judged.ts < reached[:-1])[keep],
             "expiry": judged.expiries[keep],
-            "rows": judged.rows[keep].astype(np.int32),
+            "rows": judged.rows[keep],
         }
         progress.source += len(records)
         progress.newest = int(reached[-1])
 
 
 def outright_table(chunks: list[dict[str, NDArray[Any]]], known: Instruments) -> pd.DataFrame:
-    """Table OUTRIGHT_COLUMNS of ``chunks``, which are emptied on the way: no column lies in memory twice for long.
+    """Table OUTRIGHT_COLUMNS of some ``chunks`` of one file.
 
     Raises DataError for an outright whose contract month neither its definition nor its symbol tells.
     """
-    if not chunks:
-        return table(OUTRIGHT_COLUMNS, {name: np.empty(0, np.int64) for name in OUTRIGHT_COLUMNS})
-    columns: dict[str, Any] = {
-        name: np.concatenate([chunk.pop(name) for chunk in chunks], dtype=dtype, casting="unsafe")
-        for name, dtype in {**_NUMBERS, "rows": "int32"}.items()
-    }
-    rows = columns.pop("rows")
+    kept = Columns(_KEPT, sum(len(chunk["rows"]) for chunk in chunks))
+    for chunk in chunks:
+        kept.append(chunk)
+    return _table(kept.values(), known)
+
+
+def _table(columns: dict[str, NDArray[Any]], known: Instruments) -> pd.DataFrame:
+    rows = columns["rows"]
     if known.unfiltered is None and (columns["expiry"] == 0).any():
         name = known.names[rows[np.argmax(columns["expiry"] == 0)]]
         raise DataError(f"outright {name}: neither its definition nor its symbol tells the contract month; "
                         "its definition file lacks maturity_year and maturity_month")
     return table(OUTRIGHT_COLUMNS, {**columns, "contract": strings(known.names, rows)})
-
-
-_NUMBERS = {name: "int64" if name == "ts_event" else dtype for name, dtype in OUTRIGHT_COLUMNS.items()
-            if name != "contract"}
 
 
 def join_partitions(parts: Sequence[OutrightBars]) -> OutrightBars:

@@ -1,5 +1,6 @@
 """Where a DBN file can be cut so that its pieces are read apart: between zstd frames, at any record of a raw file."""
 
+import sys
 from io import SEEK_END
 from pathlib import Path
 
@@ -19,12 +20,20 @@ def partitions(path: Path | str, records: int = PARTITION_RECORDS) -> list[Parti
     Raises DamagedFileError as ``open_dbn``, and for a damaged frame.
     """
     file = open_dbn(Path(path))
-    cuts = _frame_cuts(file) if is_zstd(file.path) else _raw_cuts(file, records)
-    return _pieces(file, cuts, records)
+    return _pieces(file, _cuts(file, records), records)
+
+
+def count_records(file: DbnFile) -> int | None:
+    """Number of records of ``file`` by its size or its frames' headers; None where those do not state it."""
+    return _cuts(file, sys.maxsize)[-1][1]
 
 
 # A cut is (byte of the file, index of the record that begins there); the last one is the end, with None if unknown.
 _Cut = tuple[int, int | None]
+
+
+def _cuts(file: DbnFile, records: int) -> list[_Cut]:
+    return _frame_cuts(file) if is_zstd(file.path) else _raw_cuts(file, records)
 
 
 def _raw_cuts(file: DbnFile, records: int) -> list[_Cut]:

@@ -74,7 +74,7 @@ def outcome(base: Base, mutant: bytes, path: Path) -> str:
 def expect_parts_alike(base: Base, path: Path, verdict: str) -> None:
     """Bars read in parts: an error where the whole file is one, else the same table."""
     try:
-        parts = [outright_bars(path, (), "ES", 0, piece) for piece in partitions(path, 7)]
+        parts = [outright_bars(path, (), "ES", 0, piece) for piece in partitions(path, 15)]
         joined = join_partitions(parts)
     except DataError:
         assert verdict == "error"
