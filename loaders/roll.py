@@ -56,7 +56,7 @@ def rolled_bars(
     With rule 'volume' a session follows the contract that had the most volume in the session before, never one that
     expires earlier than the one followed so far; of equal volumes the nearest expiry. The first session follows the
     nearest listed expiry of the cycle. A contract whose listing has ended is left at once. The other rules: see
-    loaders.roll_rules; ``schedule_files``, of which there may be one, replaces them all. Rows are sorted by time, contract
+    loaders.roll_rules. A schedule file, ``roll.schedule`` or the one of ``schedule_files``, replaces them all. Rows are sorted by time, contract
     and values, whatever their order and the files they came in; ``outright == followed + left + next + not_followed``
     in the report.
 
@@ -66,13 +66,14 @@ def rolled_bars(
     bars = pd.concat([part.bars for part in parts], ignore_index=True) if parts else pd.DataFrame()
     if bars.empty:
         raise DataError(f"no outright bars in {len(parts)} files; check the data directory and the root")
-    if roll.rule == OPEN_INTEREST and not schedule_files and open_interest.values.empty:
+    schedule_file = next(iter(schedule_files), Path(roll.schedule) if roll.schedule else None)
+    if roll.rule == OPEN_INTEREST and schedule_file is None and open_interest.values.empty:
         raise DataError("roll.rule open_interest: no open interest of the root was found; put files of schema statistics "
                         "into the data directory, or use roll.rule volume")
     dates = trade_dates(nanoseconds(bars["ts_event"]), session)
     listed = merge_listings([part.listed for part in parts])
     market = market_of(bars, dates, listed, open_interest.values, session, roll)
-    role, schedule = _followed(market, bars, dates, roll, schedule_files)
+    role, schedule = _followed(market, bars, dates, roll, schedule_file)
     if not (role == _ROLES.index(FOLLOWED)).any():
         raise DataError(f"roll.rule {roll.rule} follows {', '.join(schedule['contract'])}, of which the data has no bar; "
                         "check roll.months, roll.expires and roll.days_before")
@@ -89,15 +90,15 @@ def rolled_bars(
 
 
 def _followed(
-    market: Market, bars: pd.DataFrame, dates: NDArray[np.int32], roll: RollSettings, schedule_files: Sequence[Path]
+    market: Market, bars: pd.DataFrame, dates: NDArray[np.int32], roll: RollSettings, schedule_file: Path | None
 ) -> tuple[NDArray[np.int64], pd.DataFrame]:
     """Position in _ROLES of each row, and the schedule."""
     if roll.rule == PER_TIMESTAMP_VOLUME:
         chosen, schedule = busiest_of_each_minute(market, bars, dates)
         usable = np.isin(bars["expiry"].to_numpy(), market.expiries[market.cycle])
         return np.where(chosen, _ROLES.index(FOLLOWED), np.where(usable, _ROLES.index(LEFT), 0)), schedule
-    if schedule_files:
-        followed, reasons = scheduled_contracts(market, Path(schedule_files[0]))
+    if schedule_file is not None:
+        followed, reasons = scheduled_contracts(market, schedule_file)
     else:
         followed, reasons = followed_contracts(market, roll)
     return _roles(market, followed, dates, bars["expiry"].to_numpy()), schedule_table(market, followed, reasons)

@@ -18,7 +18,10 @@ MARKET = part([row for date in pd.bdate_range("2024-03-11", "2024-03-20").strfti
 def scheduled(tmp_path: Path, text: str, market: Any = MARKET) -> RolledBars:
     path = tmp_path / "rolls.csv"
     path.write_text(text, encoding="utf-8")
-    return rolled_bars([market], SessionRule(), RollSettings(months="HMUZ", schedule=str(path)), schedule_files=(path,))
+    result = rolled_bars([market], SessionRule(), RollSettings(months="HMUZ", schedule=str(path)))
+    passed = rolled_bars([market], SessionRule(), RollSettings(months="HMUZ"), schedule_files=(path,))
+    pd.testing.assert_frame_equal(passed.schedule, result.schedule)
+    return result
 
 
 def test_a_file_replaces_the_rule(tmp_path: Path) -> None:
