@@ -56,9 +56,9 @@ def rolled_bars(
     With rule 'volume' a session follows the contract that had the most volume in the session before, never one that
     expires earlier than the one followed so far; of equal volumes the nearest expiry. The first session follows the
     nearest listed expiry of the cycle. A contract whose listing has ended is left at once. The other rules: see
-    loaders.roll_rules. A schedule file, ``roll.schedule`` or the one of ``schedule_files``, replaces them all. Rows are sorted by time, contract
-    and values, whatever their order and the files they came in; ``outright == followed + left + next + not_followed``
-    in the report.
+    loaders.roll_rules. A schedule file, ``roll.schedule`` or the one of ``schedule_files``, replaces them all. Rows are
+    sorted by time, contract and values, whatever their order and the files they came in; ``outright == followed + left
+    + next + not_followed`` in the report.
 
     Raises DataError when there are no bars at all or none of a contract month in ``roll.months``, when the rule needs open
     interest and there is none, and for a schedule file that does not fit.
