@@ -22,7 +22,7 @@ BAR_COLUMNS = {
     "ts_event": TIMESTAMP, "session": "int32", "contract": "str", "expiry": "int32",
     "open": "float64", "high": "float64", "low": "float64", "close": "float64", "volume": "int64",
     "old_price": "float64", "adj_open": "float64", "adj_high": "float64", "adj_low": "float64",
-    "adj_close": "float64", "masked": "bool",
+    "adj_close": "float64", "masked": "bool", "filled": "bool",
 }
 
 

@@ -36,6 +36,7 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
     """List and hash the DBN files of the data folder, bars and definitions apart, in the order of their data."""
     from loaders.errors import DamagedFileError, DataError
     from loaders.files import list_data_files
+    from loaders.layouts import STATISTICS
 
     try:
         listed = list_data_files(Path(settings.data))
@@ -48,8 +49,22 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
         group: tuple(InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.kind == kind)
         for group, kind in (("bars", "bars"), ("definitions", "definitions"))
     }
+    groups["statistics"] = tuple(
+        InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.schema == STATISTICS
+    )
+    groups["roll_schedule"] = _roll_schedule(settings)
     groups["truth"] = (InputFile(truth, keys.file_digest(truth)),) if truth.is_file() else ()
     return groups
+
+
+def _roll_schedule(settings: Settings) -> tuple[InputFile, ...]:
+    """The user's own roll schedule, if there is one: its content, not its name, is what the rolled bars depend on."""
+    if not settings.instrument.roll.schedule:
+        return ()
+    path = Path(settings.instrument.roll.schedule)
+    if not path.is_file():
+        raise UsageError(f"instrument.roll.schedule={path}: no such file; give a CSV file with columns session, contract")
+    return (InputFile(path, keys.file_digest(path)),)
 
 
 def check_grid(settings: Settings) -> None:

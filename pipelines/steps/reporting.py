@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 
 from kernels.execution import Instrument
+from loaders.gaps_report import GapReport
 from loaders.outrights import OutrightBars
 from loaders.roll import RolledBars
 from pipelines.report.content import report_content
 from pipelines.report.document import ReportContent
+from pipelines.report.sections import records
 from pipelines.report.types import Evaluation
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.fold_rows import FoldTable, NormalisedFeatures
@@ -40,6 +42,7 @@ def data_label(truth_files: tuple[Path, ...]) -> dict[str, Any]:
 def fold_report_content(
     parts: list[OutrightBars],
     rolled: RolledBars,
+    gaps: GapReport,
     sanitised: Sanitised,
     feature_set: FeatureSet,
     table: FoldTable,
@@ -65,6 +68,7 @@ def fold_report_content(
         folds=table.reports,
         fold=fold,
         rolls=rolls(rolled),
+        coverage={**gaps.report, "sessions": records(gaps.coverage)},
         rankings=dict(zip(strategies, rankings, strict=True)),
         evaluations=[*benchmarks, *strategy_models, linear.evaluation, *policy_models],
         training=[{"seed": policy.seed, "history": policy.history} for policy in policies],
@@ -87,7 +91,8 @@ def data_funnel(
     outrights = sum(int(part.report["outright"]) for part in parts)
     counts = rolled.report
     rejected = sanitised.quarantine.loc[sanitised.quarantine["role"] == FOLLOWED, "rule"].value_counts()
-    bars = len(feature_set.bars)
+    recorded = ~feature_set.bars["filled"].to_numpy()  # filled rows are no records
+    bars, warm_up = int(recorded.sum()), int(recorded[: feature_set.first_valid].sum())
     return {
         "records": sum(int(part.report["records"]) for part in parts),
         "stages": [
@@ -103,8 +108,8 @@ def data_funnel(
             {"name": "accepted", "rows": bars, "dropped": {str(rule): int(rows) for rule, rows in rejected.items()}},
             {
                 "name": "with features",
-                "rows": bars - feature_set.first_valid,
-                "dropped": {"warm-up": feature_set.first_valid},
+                "rows": bars - warm_up,
+                "dropped": {"warm-up": warm_up},
             },
         ],
     }

@@ -126,7 +126,7 @@ def test_errors_with_json_are_one_object(capsys, here):
 def test_the_graph_names_every_node_and_what_it_reads(capsys):
     assert main(["graph", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["nodes"]}
-    assert rows["rolled"]["inputs"] == {"parts": "outrights"}
+    assert rows["rolled"]["inputs"] == {"parts": "outrights", "open_interest": "open_interest"}
     assert {row["evaluates"] for row in rows.values()} == {None, "validation", "test"}
     assert main(["graph"]) == 0
     assert "feature_set" in capsys.readouterr().out
