@@ -61,7 +61,7 @@ def feature_set(
     """Bound the features to ±limit (layer 3) and add the targets; raises TargetGateError when these are inconsistent."""
     times = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
     bounded, findings = bound_features(np.asarray(columns.values), columns.names, times, limit)
-    masked_bars = bars.assign(masked=np.asarray(clamped.masked))
+    masked_bars = bars.assign(masked=bars["masked"].to_numpy() | np.asarray(clamped.masked))
     value = FeatureSet(
         features=bounded,
         targets=targets(masked_bars, np.asarray(clamped.returns)),
