@@ -16,7 +16,7 @@ from pipelines.graph import Graph
 from pipelines.planning import PlannedTask, plan
 from pipelines.progress import Progress, shown
 from pipelines.records import RunRecord
-from pipelines.results import FoldResult, finish_fold
+from pipelines.results import FoldResult, finish_data, finish_fold
 from pipelines.serial_runner import run_serial
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -41,15 +41,15 @@ def execute(options: Options) -> int:
     record = RunRecord.begin(store, {"fold": arguments["fold"], "configuration": as_tree(settings), "command": "run"})
     try:
         outcomes = _run(graph, settings, store, record, options.quiet)
+        data_report = finish_data(graph, settings, store, record)
         results = [finish_fold(graph, fold, settings, files, store, record, outcomes) for fold in folds]
     except BaseException as error:
         record.append("ended", status=_status(error), error=str(error), seconds=time.perf_counter() - started)
         raise
     seconds = time.perf_counter() - started
-    record.append(
-        "ended", status="done", seconds=seconds, report=results[0].report, reports=[row.report for row in results]
-    )
-    _print(options, record, results, outcomes, settings, arguments["fold"])
+    reports = {"report": results[0].report, "reports": [row.report for row in results], "data_report": data_report}
+    record.append("ended", status="done", seconds=seconds, **reports)
+    _print(options, record, results, data_report, outcomes, settings, arguments["fold"])
     return ExitCode.DONE
 
 
@@ -114,6 +114,7 @@ def _print(
     options: Options,
     record: RunRecord,
     results: Sequence[FoldResult],
+    data_report: str,
     outcomes: dict[str, Outcome],
     settings: Settings,
     fold: str,
@@ -128,6 +129,7 @@ def _print(
         "fold": first.fold if len(results) == 1 else fold,
         "status": "done",
         "report": first.report,
+        "data_report": data_report,
         "metrics": first.metrics,
         "nodes": [
             {"name": row.task, "key": row.key, "seconds": round(row.seconds, 3), "cached": row.cached}

@@ -7,14 +7,13 @@ from typing import Any
 import pandas as pd
 
 from pipelines.report.curves import profit_curve, time_in_position
-from pipelines.report.document import ReportContent
+from pipelines.report.document import ReportContent, finite
 from pipelines.report.errors import ReportError
 from pipelines.report.figures import draw_figures
 from pipelines.report.funnel import checked_funnel
 from pipelines.report.metrics_table import undefined_reason
 from pipelines.report.sections import (
     findings_section,
-    finite,
     folds_section,
     plain,
     ranking_section,
