@@ -4,7 +4,16 @@ from loaders.continuous import continuous_bars
 from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
 from pipelines.graph import Node
-from pipelines.steps import boundaries, data_reporting, evaluating, feature_set, fold_rows, modelling, reporting, sweeping
+from pipelines.steps import (
+    boundaries,
+    data_reporting,
+    evaluating,
+    feature_set,
+    fold_rows,
+    modelling,
+    reporting,
+    sweeping,
+)
 from validation.sanitise import sanitise_rolled
 
 TRADING = {"contract": "instrument.contract", "costs": "instrument.costs", "execution": "execution"}

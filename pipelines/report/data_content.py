@@ -15,7 +15,6 @@ from pipelines.report.funnel import checked_funnel
 from pipelines.report.sections import findings_section, minute, plain
 
 TARGETS = ("log return into this close", "log return to the next close", "close", "next close", "next open", "next mid open")
-DATA_LAYERS = 3  # layers 4 and 5 act on the features of a fold, scaled by its train rows
 ACCEPTED = "accepted"
 FORMAT = "walkfold data report 1"
 
@@ -43,7 +42,7 @@ def data_report_content(
     row range (start, stop) that the others are compared with. `session_minutes` [n] count from the session's begin,
     `session` says when that is. Raises ReportError when a sum does not come out.
     """
-    valid = np.isfinite(features).all(axis=1)
+    valid: NDArray[np.bool_] = np.isfinite(features).all(axis=1)  # type: ignore[assignment]
     rows = np.flatnonzero(valid)
     days = day_columns(bars, valid, quarantine)
     rejected = rejected_by_rule(quarantine)
@@ -118,18 +117,19 @@ def _split(bars: pd.DataFrame, rows: NDArray[np.int64], train: tuple[int, int]) 
 def checks(document: dict[str, Any], findings: pd.DataFrame, quarantine: pd.DataFrame) -> list[dict[str, Any]]:
     """Sums that must come out, each with both sides; raises ReportError naming the first that does not."""
     days, stages = document["days"], {stage["name"]: stage for stage in document["funnel"]["stages"]}
-    layer_1 = findings[(findings["layer"] == 1) & (findings["action"] == "rejected")]
-    rows = document["rows"]
+    rows, accepted = document["rows"], stages[ACCEPTED]
+    by_rule = sum(each["rows"] for each in document["rejected"])
+    of_followed = int((quarantine["role"] == "followed").sum())
+    layer_1 = int(((findings["layer"] == 1) & (findings["action"] == "rejected")).sum())
     sums = [
-        ("bars in the series = rows accepted", rows["bars"], stages[ACCEPTED]["rows"]),
+        ("bars in the series = rows accepted", rows["bars"], accepted["rows"]),
         ("bars by trade date = bars in the series", sum(days["bars"]), rows["bars"]),
         ("bars by hour = bars in the series", sum(map(sum, document["hours"]["bars"])), rows["bars"]),
         ("warm-up + valid + undefined later = bars", rows["warm_up"] + rows["valid"] + rows["undefined_later"], rows["bars"]),
-        ("quarantined by trade date and rule = quarantined", sum(each["rows"] for each in document["rejected"]), len(quarantine)),
-        ("quarantined of followed contracts = rows not accepted", int((quarantine["role"] == "followed").sum()),
-         stages[ACCEPTED]["lost"]),
-        ("findings rejected by layer 1 = quarantined", len(layer_1), len(quarantine)),
-    ]  # fmt: skip
+        ("quarantined by trade date and rule = quarantined", by_rule, len(quarantine)),
+        ("quarantined of followed contracts = rows not accepted", of_followed, accepted["lost"]),
+        ("findings rejected by layer 1 = quarantined", layer_1, len(quarantine)),
+    ]
     for what, left, right in sums:
         if left != right:
             raise ReportError(f"data report: {what} does not hold: {left} != {right}; a record is unaccounted for")

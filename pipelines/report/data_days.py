@@ -41,7 +41,7 @@ def day_columns(bars: pd.DataFrame, valid: NDArray[np.bool_], quarantine: pd.Dat
         "valid": _counts(dates, session[valid]),
         "masked": _counts(dates, session[bars["masked"].to_numpy(dtype=bool)]),
         "rejected": _counts(dates, quarantine["session"].to_numpy()),
-        "volume": [value or 0 for value in spread(np.add.reduceat(bars["volume"].to_numpy(), starts).tolist() if len(starts) else ())],
+        "volume": _sums(dates, session, bars["volume"].to_numpy()),
         "contract": spread(bars["contract"].to_numpy()[ends].tolist()),
         **{name: spread(values) for name, values in _levels(bars, starts).items()},
         "traded_close": spread(bars["close"].to_numpy()[ends].tolist()),
@@ -69,7 +69,13 @@ def _levels(bars: pd.DataFrame, starts: NDArray[np.int64]) -> dict[str, list[flo
 
 
 def _counts(dates: NDArray[np.int64], sessions: NDArray[Any]) -> list[int]:
-    return np.bincount(np.searchsorted(dates, sessions), minlength=len(dates)).tolist()  # type: ignore[no-any-return]
+    return np.bincount(np.searchsorted(dates, sessions), minlength=len(dates)).tolist()
+
+
+def _sums(dates: NDArray[np.int64], sessions: NDArray[Any], values: NDArray[np.int64]) -> list[int]:
+    total = np.zeros(len(dates), dtype=np.int64)
+    np.add.at(total, np.searchsorted(dates, sessions), values)
+    return total.tolist()
 
 
 def _check(columns: dict[str, list[Any]], totals: dict[str, int]) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.report.distributions import compare_sketches
-from pipelines.report.errors import ReportError
 from pipelines.report.document import ReportContent, finite
+from pipelines.report.errors import ReportError
 from pipelines.report.view_data_report import data_page_values
 from pipelines.report.writing import render_page, write_page
 

@@ -8,6 +8,7 @@ distributions. No p-values: rows a minute apart are far from independent, any te
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -106,12 +107,7 @@ def block_indices(feature: Sorted, blocks: NDArray[np.int64], number: int) -> li
     edges = quantile_edges(feature.grid, DECILES)
     places = [0, *np.searchsorted(feature.grid, edges, side="right").tolist(), len(feature.grid)]
     ordered = blocks[feature.order]
-    counts = np.array(
-        [
-            np.bincount(ordered[start:stop], minlength=number)
-            for start, stop in zip(places[:-1], places[1:], strict=True)
-        ]
-    )
+    counts = np.array([np.bincount(ordered[start:stop], minlength=number) for start, stop in pairwise(places)])
     return [stability_index(counts.sum(axis=1), counts[:, block]) for block in range(number)]
 
 

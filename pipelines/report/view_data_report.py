@@ -9,7 +9,7 @@ from pipelines.report.view_data_findings import remarks
 from pipelines.report.view_drift import drift_values
 from pipelines.report.view_tables import Table
 
-DATA_LAYERS = 3
+DATA_LAYERS = 3  # layers 4 and 5 judge the features of a fold, scaled by its train rows
 
 
 def data_page_values(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def data_page_values(report: Mapping[str, Any]) -> dict[str, Any]:
         "facts_rows": facts(report),
         "funnel": funnel_table(report["funnel"]),
         "accounted": accounted(report["funnel"]),
-        "checks": Table(("Sum that must come out", "Rows"), [[c["what"], number(c["rows"], "count")] for c in report["checks"]]),
+        "checks": check_table(report["checks"]),
         "layers": layer_table(findings["counts"], DATA_LAYERS),
         "rules": rule_table(findings["counts"]),
         "finding_lines": findings["first"],
@@ -65,6 +65,11 @@ def facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Bars masked", _of(rows["masked"], rows["bars"])),
         ("Records quarantined", _of(report["findings"]["quarantined"], report["funnel"]["records"])),
     ]
+
+
+def check_table(checks: Sequence[Mapping[str, Any]]) -> Table:
+    """A row a sum that came out."""
+    return Table(("Sum that must come out", "Rows"), [[each["what"], number(each["rows"], "count")] for each in checks])
 
 
 def _of(count: int, total: int) -> str:
