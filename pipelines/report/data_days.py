@@ -69,7 +69,8 @@ def _levels(bars: pd.DataFrame, starts: NDArray[np.int64]) -> dict[str, list[flo
 
 
 def _counts(dates: NDArray[np.int64], sessions: NDArray[Any]) -> list[int]:
-    return np.bincount(np.searchsorted(dates, sessions), minlength=len(dates)).tolist()
+    counts: list[int] = np.bincount(np.searchsorted(dates, sessions), minlength=len(dates)).tolist()
+    return counts
 
 
 def _sums(dates: NDArray[np.int64], sessions: NDArray[Any], values: NDArray[np.int64]) -> list[int]:
@@ -123,7 +124,8 @@ def hour_counts(columns: dict[str, list[Any]], bars: pd.DataFrame, minutes: NDAr
     """Bars in each hour of each trade date [dates][24]; `minutes` [bars] count from the session's begin."""
     place = np.searchsorted(np.array(columns["session"]), bars["session"].to_numpy())
     flat = np.bincount(place * HOURS + np.asarray(minutes) // 60, minlength=len(columns["session"]) * HOURS)
-    return flat.reshape(-1, HOURS).tolist()  # type: ignore[no-any-return]
+    counts: list[list[int]] = flat.reshape(-1, HOURS).tolist()
+    return counts
 
 
 def rejected_by_rule(quarantine: pd.DataFrame) -> list[dict[str, Any]]:
