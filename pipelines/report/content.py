@@ -9,7 +9,6 @@ import pandas as pd
 from pipelines.report.curves import profit_curve, time_in_position
 from pipelines.report.document import ReportContent, finite
 from pipelines.report.errors import ReportError
-from pipelines.report.figures import draw_figures
 from pipelines.report.funnel import checked_funnel
 from pipelines.report.metrics_table import undefined_reason
 from pipelines.report.sections import (
@@ -54,6 +53,8 @@ def report_content(
     would have made on the test rows, after costs. `edge`: a label the data carries, or None. `seed` is that of the
     bootstraps. Raises ReportError when the funnel does not add up or an input contradicts another.
     """
+    from pipelines.report.figures import draw_figures  # the plotting library: a run that finds all cached needs none
+
     _check(folds, fold, evaluations, capital)
     reference = next((entry for entry in evaluations if entry.kind == "benchmark"), None)
     document: dict[str, Any] = {

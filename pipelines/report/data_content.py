@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from pipelines.report.data_days import coverage, day_columns, hour_counts, rejected_by_rule, roll_steps
 from pipelines.report.data_features import correlation, feature_entries, session_blocks
-from pipelines.report.data_figures import draw_data_figures
 from pipelines.report.document import ReportContent
 from pipelines.report.errors import ReportError
 from pipelines.report.funnel import checked_funnel
@@ -42,6 +41,8 @@ def data_report_content(
     row range (start, stop) that the others are compared with. `session_minutes` [n] count from the session's begin,
     `session` says when that is. Raises ReportError when a sum does not come out.
     """
+    from pipelines.report.data_figures import draw_data_figures  # the plotting library: see report_content
+
     valid: NDArray[np.bool_] = np.isfinite(features).all(axis=1)  # type: ignore[assignment]
     rows = np.flatnonzero(valid)
     days = day_columns(bars, valid, quarantine)

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from loaders.sample import write_sample
@@ -43,12 +44,11 @@ def first(report):
 
 
 def planted_rejects(truth: dict) -> Counter:
-    """Planted faults that layer 1 rejects, by trade date (all lie in the daytime of Chicago) and rule."""
-    return Counter(
-        (int(fault["time"][:10].replace("-", "")), fault["expected"]["rule"])
-        for fault in truth["faults"]
-        if fault["expected"]["action"] == "rejected"
-    )
+    """Planted faults that layer 1 rejects, by rule and trade date, which turns at 17:00 Chicago."""
+    faults = [fault for fault in truth["faults"] if fault["expected"]["action"] == "rejected"]
+    local = pd.to_datetime([fault["time"] for fault in faults], utc=True).tz_convert("America/Chicago")
+    dates = (local.tz_localize(None) + pd.Timedelta(hours=7)).strftime("%Y%m%d").astype(int)
+    return Counter((date, fault["expected"]["rule"]) for date, fault in zip(dates, faults, strict=True))
 
 
 def check_against_truth(page: dict, truth: dict) -> None:
