@@ -8,9 +8,8 @@ import numpy as np
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from pipelines.report.canvas import LIGHT, Canvas, Shape, grid
+from pipelines.report.canvas import LIGHT, Canvas, Shape, plain_text
 from pipelines.report.data_days import HOURS, calendar_date
-from pipelines.report.figure_curves import time_axis
 
 # Share of the usual number of bars from which a level begins, its colour and its strength.
 LEVELS = ((0.98, "blue", 0.85), (0.9, "blue", 0.5), (0.5, "amber", 0.8), (0.0, "orange", 0.9))
@@ -116,7 +115,8 @@ def _band_labels(
 
 def hours(document: Mapping[str, Any], shape: Shape) -> str:
     """Share of an hour's minutes with a bar, an hour a row and a trade date a column: holes inside a day."""
-    counts = np.array(document["hours"]["bars"], dtype=float).T
+    starts = spans(len(document["hours"]["bars"]), shape)
+    counts = np.minimum.reduceat(np.array(document["hours"]["bars"], dtype=float), starts).T
     canvas = Canvas(shape, 190.0)
     panel = canvas.panel(48.0 if shape.narrow else 62.0, 8.0 if shape.narrow else 14.0, 26.0, 26.0)
     image = tinted(np.clip(counts / max(float(np.median(counts[counts > 0])), 1.0), 0.0, 1.0) * 0.85, "sky")
@@ -124,7 +124,7 @@ def hours(document: Mapping[str, Any], shape: Shape) -> str:
     begin = int(str(document["hours"]["turns_at"])[:2])
     places = range(0, HOURS + 1, 6)
     panel.set_yticks(list(places), [f"{(begin + hour) % HOURS:02d}:{document['hours']['turns_at'][3:]}" for hour in places])
-    session_axis(panel, document["days"]["session"], shape)
+    session_axis(panel, [document["days"]["session"][start] for start in starts], shape)
     canvas.title(panel, f"Bars by hour of the session, {document['hours']['timezone']}")
     return canvas.svg("hours", "Share of the minutes with a bar by hour and trade date")
 
@@ -150,26 +150,26 @@ def session_axis(panel: Any, sessions: Sequence[int], shape: Shape) -> None:
 
 
 def rejected(document: Mapping[str, Any], shape: Shape) -> str:
-    """A dot for every trade date and rule with rejected records, larger where there are more."""
+    """A strip a rule, a column a trade date: how many records were rejected, stronger where there are more."""
     entries, sessions = document["rejected"], document["days"]["session"]
     rules = sorted({entry["rule"] for entry in entries})
+    counts = np.zeros((len(rules), len(sessions)))
+    for entry in entries:
+        counts[rules.index(entry["rule"]), sessions.index(entry["session"])] += entry["rows"]
+    starts = spans(len(sessions), shape)
+    counts = np.add.reduceat(counts, starts, axis=1)
+    strength = np.where(counts > 0, 0.55 + 0.45 * np.log1p(counts) / np.log1p(counts.max()), 0.0)
     canvas = Canvas(shape, 36.0 + 22.0 * len(rules))
     panel = canvas.panel(118.0 if shape.narrow else 150.0, 8.0 if shape.narrow else 14.0, 4.0, 26.0)
-    dates = [np.datetime64(calendar_date(entry["session"]), "D") for entry in entries]
-    panel.scatter(
-        dates,
-        [rules.index(entry["rule"]) for entry in entries],
-        s=[30.0 + 18.0 * np.log2(entry["rows"]) for entry in entries],
-        color=LIGHT["orange"],
-        alpha=0.75,
-        linewidth=0,
-        zorder=3,
-    )
-    panel.set_yticks(range(len(rules)), [rule.replace("_", " ") for rule in rules])
+    panel.imshow(tinted(strength, "orange"), aspect="auto", interpolation="none")
+    panel.set_yticks(range(len(rules)), [plain_text(rule.replace("_", " ")) for rule in rules])
     panel.tick_params(axis="y", labelcolor=LIGHT["ink"])
-    panel.set_ylim(len(rules) - 0.5, -0.5)
-    first, last = (np.datetime64(calendar_date(session), "D") for session in (sessions[0], sessions[-1]))
-    panel.set_xlim(first, last + np.timedelta64(1, "D"))
-    grid(panel, "y")
-    time_axis(panel, shape)
+    for row in range(1, len(rules)):
+        panel.axhline(row - 0.5, color=LIGHT["faint"], linewidth=1.0)
+    session_axis(panel, [sessions[start] for start in starts], shape)
     return canvas.svg("rejected", "Rejected records by trade date and rule")
+
+
+def spans(dates: int, shape: Shape) -> Any:
+    """Starts of spans of equally many trade dates, one a date where there is room for all: they bound a figure's size."""
+    return np.arange(0, dates, -(-dates // (260 if shape.narrow else 520)))

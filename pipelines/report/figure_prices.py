@@ -1,6 +1,6 @@
 """Figure of the continuous series: daily range and close, volume, rolls and rejected bars."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from pipelines.report.canvas import LIGHT, Canvas, Shape, grid
 from pipelines.report.data_days import calendar_date
 from pipelines.report.figure_curves import time_axis
+from pipelines.report.figure_days import spans
 from pipelines.report.formats import number
 
 
@@ -19,18 +20,16 @@ def prices(document: Mapping[str, Any], shape: Shape) -> str:
     left, right = (48.0, 8.0) if shape.narrow else (62.0, 14.0)
     upper = canvas.panel(left, right, 44.0, 128.0)
     lower = canvas.panel(left, right, canvas.height - 100.0, 26.0, share=upper)
-    known = [place for place, close in enumerate(days["close"]) if close is not None]
-    dates = _dates(days["session"])
-    high, low, close = (np.array([days[name][place] for place in known]) for name in ("high", "low", "close"))
+    spanned = _spanned(days, shape)
+    dates, known = _dates(spanned["session"]), np.isfinite(spanned["close"])
+    high, low = spanned["high"][known], spanned["low"][known]
     upper.fill_between(dates[known], low, high, color=LIGHT["blue"], alpha=0.3, linewidth=0, step="mid")
-    upper.plot(dates[known], close, color=LIGHT["ink"], linewidth=1.1)
-    volume = np.array(days["volume"], dtype=float)
-    lower.fill_between(dates, 0.0, volume, color=LIGHT["grey"], alpha=0.7, linewidth=0, step="mid")
-    room = 0.14 * float(high.max() - low.min()) if known else 0.0
-    if room:
-        upper.set_ylim(bottom=float(low.min()) - 1.4 * room)
-    _marks(upper, dates, days["masked"], 0.11, "D", "purple")
-    _marks(upper, dates, days["rejected"], 0.04, "o", "orange")
+    upper.plot(dates[known], spanned["close"][known], color=LIGHT["ink"], linewidth=1.1)
+    lower.fill_between(dates, 0.0, spanned["volume"], color=LIGHT["grey"], alpha=0.7, linewidth=0, step="mid")
+    if known.any():
+        upper.set_ylim(bottom=float(low.min()) - 0.2 * float(high.max() - low.min() or 1.0))
+    _marks(upper, dates, spanned["masked"], 0.11, "D", "purple")
+    _marks(upper, dates, spanned["rejected"], 0.04, "o", "orange")
     _rolls(document, (upper, lower), shape)
     canvas.title(lower, "Volume, contracts")
     upper.set_title(
@@ -57,20 +56,30 @@ def _dates(sessions: Any) -> Any:
     return np.array([calendar_date(int(session)) for session in sessions], dtype="datetime64[D]")
 
 
-def _marks(panel: Any, dates: Any, counts: Sequence[int], height: float, marker: str, colour: str) -> None:
-    """A mark near the foot of the panel at every trade date with a count, larger where there are more."""
-    places = [place for place, rows in enumerate(counts) if rows]
-    if places:
-        panel.scatter(
-            dates[places],
-            np.full(len(places), height),
-            s=[16.0 + 8.0 * np.log2(counts[place]) for place in places],
-            marker=marker,
-            color=LIGHT[colour],
-            linewidth=0,
-            transform=panel.get_xaxis_transform(),
-            zorder=3,
-        )
+def _spanned(days: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Range, last close, mean volume and counts of each span of trade dates: of every date where there are few."""
+    starts = spans(len(days["session"]), shape)
+    length = np.diff(starts, append=len(days["session"]))
+    column = {name: np.array(days[name], dtype=float) for name in ("high", "low", "close", "volume", "masked", "rejected")}
+    closed = np.maximum.accumulate(np.where(np.isfinite(column["close"]), np.arange(len(days["session"])), 0))
+    return {
+        "session": [days["session"][start] for start in starts],
+        "high": np.fmax.reduceat(column["high"], starts),
+        "low": np.fmin.reduceat(column["low"], starts),
+        "close": column["close"][closed[starts + length - 1]],
+        "volume": np.add.reduceat(column["volume"], starts) / length,
+        **{name: np.add.reduceat(column[name], starts) for name in ("masked", "rejected")},
+    }
+
+
+def _marks(panel: Any, dates: Any, counts: Any, height: float, marker: str, colour: str) -> None:
+    """A mark near the foot of the panel at every date with a count, larger from 10 and from 100 on."""
+    for least, most, size in ((1, 10, 4.5), (10, 100, 6.5), (100, np.inf, 9.0)):
+        places = np.flatnonzero((counts >= least) & (counts < most))
+        panel.plot(
+            dates[places], np.full(len(places), height), marker, color=LIGHT[colour], markersize=size,
+            markeredgewidth=0, transform=panel.get_xaxis_transform(), zorder=3,
+        )  # fmt: skip
 
 
 def _rolls(document: Mapping[str, Any], panels: Any, shape: Shape) -> None:
