@@ -32,6 +32,7 @@ def data_report_content(
     session: dict[str, Any],
     instrument: dict[str, Any],
     edge: str | None = None,
+    calendar: pd.DataFrame | None = None,
 ) -> ReportContent:
     """Compute and draw the report of one data set.
 
@@ -39,7 +40,8 @@ def data_report_content(
     `features` [n, F] (NaN where one does not exist), `targets` [n, T]. `findings` of layers 1 to 3; `quarantine`: the
     rejected records with session, role and rule. `rolls`: session, left, entered, volume_left, volume_entered. `train`: the
     row range (start, stop) that the others are compared with. `session_minutes` [n] count from the session's begin,
-    `session` says when that is. Raises ReportError when a sum does not come out.
+    `session` says when that is. `calendar`, where one is known, has a row a session with open or missing minutes: session,
+    open, missing. Raises ReportError when a sum does not come out.
     """
     from pipelines.report.data_figures import draw_data_figures  # the plotting library: see report_content
 
@@ -53,7 +55,7 @@ def data_report_content(
         "edge": edge,
         "funnel": checked_funnel(funnel),
         "days": days,
-        "coverage": coverage(days),
+        "coverage": coverage(days, calendar),
         "hours": {**session, "bars": hour_counts(days, bars, session_minutes)},
         "rejected": rejected,
         "findings": findings_section(findings, len(quarantine)),

@@ -85,24 +85,31 @@ def _check(columns: dict[str, list[Any]], totals: dict[str, int]) -> None:
             raise ReportError(f"data report: {name} by trade date sum to {sum(columns[name])}, not to {total}")
 
 
-def coverage(columns: dict[str, list[Any]]) -> dict[str, Any]:
+def coverage(columns: dict[str, list[Any]], calendar: pd.DataFrame | None = None) -> dict[str, Any]:
     """What is usual and what is not: median bars a trade date, short dates, weekdays without any bar.
 
-    Nothing here knows the exchange's calendar: a weekday without bars is a holiday or missing data.
+    `calendar` (session, open, missing) explains them: `open` holds the exchange's open minutes of the dates listed (0: a
+    holiday), `missing` the minutes lost of every date that lost some. Both are null where no calendar is known: then a
+    weekday without bars is a holiday or missing data.
     """
     filled = [bars for bars in columns["bars"] if bars]
     usual = float(np.median(filled)) if filled else 0.0
-    dates = {session for session, bars in zip(columns["session"], columns["bars"], strict=True) if bars}
-    short = [
-        session
-        for session, bars in zip(columns["session"], columns["bars"], strict=True)
-        if 0 < bars < SHORT * usual
-    ]
+    days = list(zip(columns["session"], columns["bars"], strict=True))
+    dates = {session for session, bars in days if bars}
+    short = [session for session, bars in days if 0 < bars < SHORT * usual]
+    without = [day for day in _weekdays(columns["session"]) if day not in dates]
+    opened = missing = None
+    if calendar is not None:
+        minutes = {int(row.session): (int(row.open), int(row.missing)) for row in calendar.itertuples(index=False)}
+        opened = {str(day): minutes.get(day, (0, 0))[0] for day in sorted([*short, *without])}
+        missing = {str(day): lost for day, (_, lost) in minutes.items() if lost}
     return {
         "usual": usual,
         "short_below": SHORT,
         "short": short,
-        "without_bars": [day for day in _weekdays(columns["session"]) if day not in dates],
+        "without_bars": without,
+        "open": opened,
+        "missing": missing,
     }
 
 

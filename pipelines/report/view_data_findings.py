@@ -48,10 +48,20 @@ def _changes(report: Mapping[str, Any]) -> list[Remark]:
 
 
 def _coverage(report: Mapping[str, Any]) -> list[Remark]:
-    coverage, found = report["coverage"], []
-    if coverage["without_bars"]:
-        count = _counted(len(coverage["without_bars"]), "weekday", "weekdays")
-        found.append(Remark(f"{count} without a bar (holiday or missing data)", _dates(coverage["without_bars"])))
+    coverage = report["coverage"]
+    opened, missing = coverage["open"], coverage["missing"]
+    found = []
+    if missing:
+        count = _counted(sum(missing.values()), "open minute", "open minutes")
+        where = _counted(len(missing), "trade date", "trade dates")
+        found.append(Remark(f"{count} missing on {where}", _dates([int(session) for session in missing])))
+    lost = [day for day in coverage["without_bars"] if opened is None or opened[str(day)]]
+    if lost:
+        why = " (holiday or missing data)" if opened is None else " though the exchange was open"
+        found.append(Remark(f"{_counted(len(lost), 'weekday', 'weekdays')} without a bar{why}", _dates(lost)))
+    holidays = [day for day in coverage["without_bars"] if opened is not None and not opened[str(day)]]
+    if holidays:
+        found.append(Remark(f"{_counted(len(holidays), 'weekday', 'weekdays')} closed by the calendar", _dates(holidays)))
     if coverage["short"]:
         count = _counted(len(coverage["short"]), "trade date", "trade dates")
         words = f"{count} with less than {coverage['short_below'] * 100:g}% of the usual bars"

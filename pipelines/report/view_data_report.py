@@ -40,6 +40,7 @@ def data_page_values(report: Mapping[str, Any]) -> dict[str, Any]:
         "quarantined": number(findings["quarantined"], "count"),
         "rejected": rejected_table(report["rejected"]),
         "short_days": short_table(report),
+        "calendar_known": report["coverage"]["open"] is not None,
         "usual": number(report["coverage"]["usual"], "count"),
         "rolls": roll_table(report["rolls"]),
         "targets": target_table(rows),
@@ -77,25 +78,21 @@ def _of(count: int, total: int) -> str:
 
 
 def short_table(report: Mapping[str, Any]) -> Table:
-    """A row a trade date with fewer bars than usual, or a weekday without any."""
+    """A row a trade date with fewer bars than usual or missing minutes, and a weekday without any bar."""
     days, coverage = report["days"], report["coverage"]
     at = {session: place for place, session in enumerate(days["session"])}
+    opened, missing = coverage["open"], coverage["missing"] or {}
     rows = []
     for session in sorted([*coverage["short"], *coverage["without_bars"]]):
         place = at.get(session)
-        if place is None or not days["bars"][place]:
-            rows.append([session_date(session), "0", share(0, 1), "", ""])
-            continue
-        rows.append(
-            [
-                session_date(session),
-                number(days["bars"][place], "count"),
-                number(days["bars"][place] / coverage["usual"], "fraction"),
-                instant(days["first"][place]),
-                instant(days["last"][place]),
-            ]
-        )
-    return Table(("Trade date", "Bars", "Of usual", "First bar", "Last bar"), rows)
+        bars = 0 if place is None else days["bars"][place]
+        ends = [instant(days[end][place]) if bars else "" for end in ("first", "last")]
+        row = [session_date(session), number(bars, "count"), number(bars / (coverage["usual"] or 1.0), "fraction")]
+        if opened is not None:
+            row += [number(opened[str(session)], "count"), number(missing.get(str(session), 0), "count")]
+        rows.append([*row, *ends])
+    known = () if opened is None else ("Open minutes", "Missing")
+    return Table(("Trade date", "Bars", "Of usual", *known, "First bar", "Last bar"), rows)
 
 
 def rejected_table(entries: Sequence[Mapping[str, Any]]) -> Table:

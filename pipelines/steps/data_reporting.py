@@ -22,6 +22,7 @@ from validation.sanitise import Sanitised
 def data_report(
     parts: list[OutrightBars],
     rolled: RolledBars,
+    coverage: pd.DataFrame,
     sanitised: Sanitised,
     feature_set: FeatureSet,
     table: FoldTable,
@@ -33,18 +34,23 @@ def data_report(
 
     The train rows of the first fold are compared with all others.
     """
+    recorded = ~feature_set.bars["filled"].to_numpy()  # filled rows are no records
+    bars = feature_set.bars[recorded].reset_index(drop=True)
+    features = np.asarray(feature_set.features)
+    start, stop = (int(np.count_nonzero(recorded[:row])) for row in table.folds[0].train)
     return data_report_content(
         funnel=data_funnel(parts, rolled, sanitised, feature_set),
-        bars=feature_set.bars,
-        features=np.asarray(feature_set.features),
+        bars=bars,
+        features=features if recorded.all() else features[recorded],
         names=feature_set.names,
-        targets=np.asarray(feature_set.targets),
+        targets=np.asarray(feature_set.targets)[recorded],
         findings=pd.concat([sanitised.findings, feature_set.findings], ignore_index=True),
         quarantine=sanitised.quarantine,
         rolls=rolls(rolled),
-        train=table.folds[0].train,
-        session_minutes=session_minutes(nanoseconds(feature_set.bars["ts_event"]), session),
+        train=(start, stop),
+        session_minutes=session_minutes(nanoseconds(bars["ts_event"]), session),
         session={"turns_at": session.turns_at, "timezone": session.timezone},
         instrument=asdict(contract),
         edge=label["label"],
+        calendar=coverage[["session", "open", "missing"]],
     )

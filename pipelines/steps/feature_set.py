@@ -60,7 +60,7 @@ def feature_set(
     names = list(feature_names())
     times = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
     bounded, findings = bound_features(np.asarray(matrix), names, times, limit)
-    masked_bars = bars.assign(masked=np.asarray(clamped.masked))
+    masked_bars = bars.assign(masked=bars["masked"].to_numpy() | np.asarray(clamped.masked))
     complete = np.isfinite(bounded).all(axis=1)
     value = FeatureSet(
         features=bounded,

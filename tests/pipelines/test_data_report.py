@@ -56,6 +56,9 @@ def check_against_truth(page: dict, truth: dict) -> None:
     assert page["funnel"]["records"] == truth["records"]
     assert page["coverage"]["short"] == truth["half_days"]
     assert page["coverage"]["without_bars"] == truth["holidays"]
+    opened = page["coverage"]["open"]
+    assert [day for day in truth["holidays"] if opened[str(day)]] == []
+    assert [day for day in truth["half_days"] if not 1_000 < opened[str(day)] < 1_200] == []
     assert [(row["session"], row["left"], row["entered"]) for row in page["rolls"]] == [
         (row["session"], row["from"], row["to"]) for row in truth["rolls"]
     ]

@@ -45,6 +45,13 @@ def test_half_days_and_missing_weekdays_are_seen(data_content: ReportContent, da
     assert found["without_bars"] == [dataset.HOLIDAY]
 
 
+def test_a_calendar_explains_short_dates_and_names_lost_minutes(dataset: ModuleType) -> None:
+    calendar = pd.DataFrame({"session": [20240312, 20240313], "open": [60, 120], "missing": [0, 7]})
+    found = data_report_content(**dataset.inputs() | {"calendar": calendar}).document["coverage"]
+    assert found["open"] == {"20240312": 60, "20240329": 0}
+    assert found["missing"] == {"20240313": 7}
+
+
 def test_bars_by_hour_sum_to_the_bars_of_the_date(data_content: ReportContent, dataset: ModuleType) -> None:
     hours = data_content.document["hours"]["bars"]
     assert [sum(row) for row in hours] == data_content.document["days"]["bars"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from pipelines.report.data_content import data_report_content
@@ -72,6 +73,15 @@ def test_what_stands_out_comes_first(page) -> None:
         "1 pair of features correlated beyond ±0.8.",
     ):
         assert sentence in box
+
+
+def test_with_a_calendar_holidays_are_told_from_lost_data(page, dataset: ModuleType) -> None:
+    calendar = pd.DataFrame({"session": [20240312, 20240313], "open": [60, 120], "missing": [0, 7]})
+    html, _ = page(data_report_content(**dataset.inputs() | {"calendar": calendar}))
+    assert ["2024-03-29", "0", "0.0%", "0", "0", "", ""] in cells(html)
+    text = re.sub(r"<[^>]*>", "", html)
+    assert "1 weekday closed by the calendar: 2024-03-29." in text and "holiday or missing data" not in text
+    assert "7 open minutes missing on 1 trade date: 2024-03-13." in text
 
 
 def test_without_a_previous_set_halves_are_compared_and_called_that(page) -> None:
