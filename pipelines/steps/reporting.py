@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kernels.execution import Instrument
 from loaders.gaps_report import GapReport
@@ -92,7 +93,7 @@ def data_funnel(
     counts = rolled.report
     rejected = sanitised.quarantine.loc[sanitised.quarantine["role"] == FOLLOWED, "rule"].value_counts()
     recorded = ~feature_set.bars["filled"].to_numpy()  # filled rows are no records
-    bars, warm_up = int(recorded.sum()), int(recorded[: feature_set.first_valid].sum())
+    bars, shown = int(recorded.sum()), recorded & np.asarray(feature_set.valid)
     return {
         "records": sum(int(part.report["records"]) for part in parts),
         "stages": [
@@ -108,11 +109,19 @@ def data_funnel(
             {"name": "accepted", "rows": bars, "dropped": {str(rule): int(rows) for rule, rows in rejected.items()}},
             {
                 "name": "with features",
-                "rows": bars - warm_up,
-                "dropped": {"warm-up": warm_up},
+                "rows": int(shown.sum()),
+                "dropped": _without_features(recorded, shown),
             },
         ],
     }
+
+
+def _without_features(recorded: NDArray[np.bool_], shown: NDArray[np.bool_]) -> dict[str, int]:
+    """Count the records no model sees: before every feature exists, and beside prices or returns without a logarithm."""
+    first = int(np.argmax(shown)) if shown.any() else len(shown)
+    warm_up, all_missing = int(recorded[:first].sum()), int(recorded.sum() - shown.sum())
+    later = all_missing - warm_up
+    return {"warm-up": warm_up, **({"no logarithm in the look-back": later} if later else {})}
 
 
 def rolls(rolled: RolledBars) -> pd.DataFrame:
