@@ -7,14 +7,12 @@ from typing import Any
 import pandas as pd
 
 from pipelines.report.curves import profit_curve, time_in_position
-from pipelines.report.document import ReportContent
+from pipelines.report.document import ReportContent, finite
 from pipelines.report.errors import ReportError
-from pipelines.report.figures import draw_figures
 from pipelines.report.funnel import checked_funnel
 from pipelines.report.metrics_table import undefined_reason
 from pipelines.report.sections import (
     findings_section,
-    finite,
     folds_section,
     plain,
     ranking_section,
@@ -57,6 +55,8 @@ def report_content(
     bootstraps. `coverage`: minutes without a bar by reason, and a row a session (loaders.gaps_report). Raises
     ReportError when the funnel does not add up or an input contradicts another.
     """
+    from pipelines.report.figures import draw_figures  # the plotting library: a run that finds all cached needs none
+
     _check(folds, fold, evaluations, capital)
     reference = next((entry for entry in evaluations if entry.kind == "benchmark"), None)
     document: dict[str, Any] = {
