@@ -81,6 +81,8 @@ def finish_fold(
     path = record.folder / f"fold-{fold}" / "report.html"
     write_report(content, run, path)
     headline = str(verdict(content.document, looks)["headline"])
+    for caution in content.document["cautions"]:
+        headline += f"\n  caution: {caution}"
     return FoldResult(fold, str(path), headline, _metrics(content.document))
 
 

@@ -34,6 +34,7 @@ def page_values(report: Mapping[str, Any]) -> dict[str, Any]:
         "test_rows": number(test["bars"], "count"),
         "data_report": report["run"]["data_report"],
         "edge": report["edge"],
+        "cautions": report["cautions"],
         "verdict": verdict_values(report["verdict"]),
         "legend": legend(report["models"]),
         "seed_legend": legend([{"model": f"seed {entry['seed']}", "kind": "policy"} for entry in report["training"]]),
