@@ -102,10 +102,26 @@ def fold_count(settings: Settings, store: Store) -> int:
     """Return how many folds the data has, computing what that needs where it is not cached."""
     graph = flow_graph(settings, ()).needed_for(["folds"])
     run_serial([row.task for row in plan(graph, store) if not row.cached], store, lambda outcome: None)
+    count = known_fold_count(graph, store)
+    assert count is not None  # it has just been computed
+    return count
+
+
+def known_fold_count(graph: Graph, store: Store) -> int | None:
+    """Return how many folds the data has where the store knows it; computes nothing."""
     from pipelines import artefacts
 
     task = graph["folds"]
+    if store.manifest(task.key) is None:
+        return None
     return len(artefacts.read_parts(store.verified(task.key), task.kind).folds)
+
+
+def require_folds(folds: Sequence[int], count: int | None) -> None:
+    """Refuse folds that do not exist where it is known how many there are."""
+    wrong = [fold for fold in folds if count is not None and fold >= count]
+    if wrong:
+        raise UsageError(f"fold={wrong[0]}: there are {count} folds; choose 0 to {(count or 1) - 1}")
 
 
 def _chunks(settings: Settings, strategy: str) -> int:
