@@ -1,8 +1,11 @@
 """The walk-forward flow of a configuration: its input files, its fan-out, its graph."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from kernels.features.errors import FeatureError
+from kernels.features.selection import select_features
 from pipelines import keys
 from pipelines.configuration import nearest
 from pipelines.errors import ConfigurationError, UsageError
@@ -18,6 +21,7 @@ def flow_graph(settings: Settings, folds: Sequence[int]) -> Graph:
     """Build the graph of the given folds; raises UsageError for a data folder without DBN files."""
     files = input_files(settings)
     check_grid(settings)
+    check_features(settings)
     axes: Axes = {
         "file": lambda place: list(range(len(files["bars"]))),
         "fold": lambda place: list(folds),
@@ -64,6 +68,16 @@ def check_grid(settings: Settings) -> None:
     missing = sorted(declared - set(settings.sweep.grid))
     if missing:
         raise ConfigurationError(f"sweep.grid.{missing[0]} is missing: a strategy of the sweep needs values for it")
+
+
+def check_features(settings: Settings) -> None:
+    """Refuse features that do not exist; the folder the command runs in is searched for the user's modules, last."""
+    if settings.features.modules and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # the workers of a cluster inherit it
+    try:
+        select_features(settings.features)
+    except FeatureError as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def fold_count(settings: Settings, store: Store) -> int:

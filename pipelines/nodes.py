@@ -22,15 +22,16 @@ NODES = (
          gate=boundaries.gate_sanitised),
     Node("bars", continuous_bars, inputs={"accepted": "sanitised.accepted"}, gate=boundaries.gate_bars),
     # bars → feature set
-    Node("clamped", feature_set.clamped_returns, inputs={"bars": "bars"}, settings={"limit": "limits.log_return"}),
-    Node("features", feature_set.feature_matrix, inputs={"bars": "bars", "returns": "clamped.returns"}),
-    Node("feature_set", feature_set.feature_set, inputs={"bars": "bars", "clamped": "clamped", "matrix": "features"},
-         settings={"limit": "limits.feature", "return_limit": "limits.log_return"}, gate=boundaries.gate_features_and_targets),
+    Node("clamped", feature_set.clamped_returns, inputs={"bars": "bars"}, settings={"limit": "instrument.limits.log_return"}),
+    Node("features", feature_set.feature_matrix, inputs={"bars": "bars", "returns": "clamped.returns"},
+         settings={"features": "features"}, modules="features.modules"),
+    Node("feature_set", feature_set.feature_set, inputs={"bars": "bars", "clamped": "clamped", "columns": "features"},
+         settings={"limit": "instrument.limits.feature", "return_limit": "instrument.limits.log_return"}, gate=boundaries.gate_features_and_targets),
     # feature set → one fold
     Node("folds", fold_rows.fold_table, inputs={"feature_set": "feature_set"}, settings={"settings": "folds"}),
     Node("fold", fold_rows.fold_rows, per=("fold",), inputs={"table": "folds"}, axes={"index": "fold"}),
     Node("normalised", fold_rows.normalised_features, per=("fold",), inputs={"feature_set": "feature_set", "fold": "fold"},
-         settings={"limit": "limits.zscore"}, gate=fold_rows.gate_normalised),
+         settings={"limit": "instrument.limits.zscore"}, gate=fold_rows.gate_normalised),
     # strategies: chosen on validation rows, the best scored once on test rows
     Node("sweep", sweeping.sweep_chunk, per=("fold", "strategy", "chunk"), inputs=ROWS, axes={"strategy": "strategy", "chunk": "chunk"},
          settings={**MONEY, "grid": "sweep.grid", "chunk_combinations": "sweep.chunk_combinations", "executor": "sweep.executor"}),

@@ -29,12 +29,15 @@ class Normaliser:
     stop: int
 
 
-def fit_normaliser(features: NDArray[np.floating], rows: tuple[int, int]) -> Normaliser:
+def fit_normaliser(
+    features: NDArray[np.floating], rows: tuple[int, int], valid: NDArray[np.bool_] | None = None
+) -> Normaliser:
     """Fit on the rows start to stop (half open) and on no other; NaN is skipped.
 
     Args:
         features: [bars, F], bounded by layer 3.
         rows: the train rows of a fold.
+        valid: bool [bars], rows a model may see; the others are skipped. All, where not given.
 
     Raises:
         ValueError: the range lies outside the table, or a feature has no finite value in it.
@@ -43,8 +46,9 @@ def fit_normaliser(features: NDArray[np.floating], rows: tuple[int, int]) -> Nor
     if not 0 <= start < stop <= len(features):
         raise ValueError(f"train rows {start} to {stop} do not lie in the {len(features)} rows; cut other folds")
     width = features.shape[1]
+    used = features[start:stop] if valid is None else features[start:stop][valid[start:stop]]
     mean, scale, counts = np.zeros(width), np.ones(width), np.zeros(width, np.int64)
-    for index, column in enumerate(np.ascontiguousarray(features[start:stop].T, np.float64)):
+    for index, column in enumerate(np.ascontiguousarray(used.T, np.float64)):
         finite = column[np.isfinite(column)]
         if not len(finite):
             raise ValueError(
@@ -63,6 +67,7 @@ def normalise(
     limit: float = 20.0,
     names: Sequence[str] | None = None,
     ts: Times | None = None,
+    valid: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.float32], pd.DataFrame]:
     """z = (feature - mean) / scale, clamped to [-limit, limit] in float64, then stored as float32.
 
@@ -75,6 +80,7 @@ def normalise(
         limit: bound of |z|.
         names: F names for the findings; `feature 0` and so on without them.
         ts: [bars] timestamps or int64 nanoseconds UTC for the findings; without it the row number stands there.
+        valid: bool [bars], rows a model may see; the others become NaN without a finding. All, where not given.
 
     Returns:
         z float32 [bars, F], findings (`zscore_clamp` altered, `non_finite` masked).
@@ -90,6 +96,8 @@ def normalise(
     for start in range(0, len(features), BLOCK):
         rows = slice(start, start + BLOCK)
         block = (np.asarray(features[rows], np.float64) - normaliser.mean) / normaliser.scale
+        if valid is not None:
+            block[~valid[rows]] = np.nan
         tables.append(clamp_matrix(block, columns, times[rows], limit, layer=4, rule="zscore_clamp"))
         z[rows] = block
     return z, joined_findings(tables)

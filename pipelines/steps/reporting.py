@@ -97,13 +97,17 @@ def data_funnel(
                 },
             },
             {"name": "accepted", "rows": bars, "dropped": {str(rule): int(rows) for rule, rows in rejected.items()}},
-            {
-                "name": "with features",
-                "rows": bars - feature_set.first_valid,
-                "dropped": {"warm-up": feature_set.first_valid},
-            },
+            {"name": "with features", "rows": int(np.asarray(feature_set.valid).sum()), "dropped": _without_features(feature_set)},
         ],
     }
+
+
+def _without_features(feature_set: FeatureSet) -> dict[str, int]:
+    """Count the rows no model sees: before every feature exists, and beside prices or returns without a logarithm."""
+    missing = ~np.asarray(feature_set.valid)
+    first = int(np.argmin(missing)) if not missing.all() else len(missing)
+    later = int(missing[first:].sum())
+    return {"warm-up": first, **({"no logarithm in the look-back": later} if later else {})}
 
 
 def rolls(rolled: RolledBars) -> pd.DataFrame:
