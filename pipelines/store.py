@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,17 +48,21 @@ class Store:
         return self.root / "objects" / key[:2] / key
 
     def manifest(self, key: str) -> dict[str, Any] | None:
-        """Return the manifest of an artefact whose files are all there with their sizes, or None."""
+        """Return the manifest of an artefact whose files are all there with their sizes, or None.
+
+        The list of a node's parts is there when each of its parts is.
+        """
         folder = self.folder(key)
         try:
             manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
             complete = all((folder / name).stat().st_size == part["bytes"] for name, part in manifest["files"].items())
         except (OSError, ValueError, KeyError):
             return None
+        complete = complete and all(self.manifest(needed) is not None for needed in manifest.get("needs", ()))
         return manifest if complete else None
 
-    def verified(self, key: str) -> Path:
-        """Return the folder after comparing every file with the manifest's checksum.
+    def verified(self, key: str, names: Callable[[str], bool] = lambda name: True) -> Path:
+        """Return the folder after comparing its files (those whose name `names` accepts) with the manifest's checksums.
 
         A damaged artefact is moved aside and CorruptArtefactError raised, so that the next run recomputes it.
         """
@@ -68,7 +72,7 @@ class Store:
             self._set_aside(key)
             raise CorruptArtefactError(f"artefact {key[:12]} is missing or incomplete; run again to recompute it", key)
         for name, part in manifest["files"].items():
-            if _sha256(folder / name) != part["sha256"]:
+            if names(name) and _sha256(folder / name) != part["sha256"]:
                 self._set_aside(key)
                 raise CorruptArtefactError(
                     f"artefact {key[:12]} of {manifest['task']}: the bytes of {name} differ from its checksum; it was moved "

@@ -97,7 +97,11 @@ def data_funnel(
                 },
             },
             {"name": "accepted", "rows": bars, "dropped": {str(rule): int(rows) for rule, rows in rejected.items()}},
-            {"name": "with features", "rows": int(np.asarray(feature_set.valid).sum()), "dropped": _without_features(feature_set)},
+            {
+                "name": "with features",
+                "rows": int(np.asarray(feature_set.valid).sum()),
+                "dropped": _without_features(feature_set),
+            },
         ],
     }
 
