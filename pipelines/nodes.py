@@ -1,12 +1,14 @@
 """THE table: every node of the walk-forward flow, in the order data meets them."""
 
 from loaders.continuous import continuous_bars
+from loaders.exogenous import exogenous_columns
 from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
 from pipelines.graph import Node
-from pipelines.steps import boundaries, evaluating, feature_set, fold_rows, modelling, reporting, sweeping
+from pipelines.steps import boundaries, evaluating, feature_days, fold_rows, modelling, reporting, sweeping
 from validation.sanitise import sanitise_rolled
 
+BOUNDS = {"limit": "instrument.limits.feature", "return_limit": "instrument.limits.log_return"}
 TRADING = {"contract": "instrument.contract", "costs": "instrument.costs", "execution": "execution"}
 MONEY = {**TRADING, "capital": "capital"}
 ROWS = {"bars": "feature_set.bars", "fold": "fold"}
@@ -22,11 +24,12 @@ NODES = (
          gate=boundaries.gate_sanitised),
     Node("bars", continuous_bars, inputs={"accepted": "sanitised.accepted"}, gate=boundaries.gate_bars),
     # bars → feature set
-    Node("clamped", feature_set.clamped_returns, inputs={"bars": "bars"}, settings={"limit": "instrument.limits.log_return"}),
-    Node("features", feature_set.feature_matrix, inputs={"bars": "bars", "returns": "clamped.returns"},
-         settings={"features": "features"}, modules="features.modules"),
-    Node("feature_set", feature_set.feature_set, inputs={"bars": "bars", "clamped": "clamped", "columns": "features"},
-         settings={"limit": "instrument.limits.feature", "return_limit": "instrument.limits.log_return"}, gate=boundaries.gate_features_and_targets),
+    Node("exogenous", exogenous_columns, inputs={"bars": "bars"}, files={"files": "exogenous"},
+         settings={"rules": "exogenous_rules", "bar_seconds": "bar_seconds"}),
+    Node("feature_days", feature_days.day_features, split=feature_days.split_days, gate=feature_days.gate_day, modules="features.modules",
+         inputs={"bars": "bars", "exogenous": "exogenous.columns"}, settings={"features": "features", **BOUNDS}),
+    Node("feature_set", feature_days.joined_days, settings=BOUNDS, gate=boundaries.gate_features_and_targets,
+         inputs={"days": "feature_days.rows", "bars": "bars", "exogenous": "exogenous.columns"}),
     # feature set → one fold
     Node("folds", fold_rows.fold_table, inputs={"feature_set": "feature_set"}, settings={"settings": "folds"}),
     Node("fold", fold_rows.fold_rows, per=("fold",), inputs={"table": "folds"}, axes={"index": "fold"}),

@@ -81,15 +81,21 @@ class Store:
                 )
         return folder
 
-    def publish(self, key: str, unfinished: Path, description: Mapping[str, Any]) -> None:
-        """Make the files in `unfinished` (from `begin`) the artefact `key`, in one rename; the first writer wins."""
+    def publish(self, key: str, unfinished: Path, description: Mapping[str, Any], sync: bool = True) -> None:
+        """Make the files in `unfinished` (from `begin`) the artefact `key`, in one rename; the first writer wins.
+
+        Without `sync` a power cut may leave files torn: their checksums tell, and they are computed again. Meant for
+        artefacts of which there are hundreds, each soon made.
+        """
         files = {}
         for path in sorted(unfinished.iterdir()):
             files[path.name] = {"bytes": path.stat().st_size, "sha256": _sha256(path)}
-            _sync(path)
+            if sync:
+                _sync(path)
         manifest = {**description, "key": key, "files": files}
-        write_text(unfinished / "manifest.json", json.dumps(manifest, indent=1), sync=True)
-        _sync(unfinished)
+        write_text(unfinished / "manifest.json", json.dumps(manifest, indent=1), sync=sync)
+        if sync:
+            _sync(unfinished)
         target = self.folder(key)
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and self.manifest(key) is None:
@@ -100,7 +106,8 @@ class Store:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             shutil.rmtree(unfinished)  # another writer published the same content first
-        _sync(target.parent)
+        if sync:
+            _sync(target.parent)
 
     def begin(self, key: str) -> Path:
         """Return a new empty folder beside the objects, for the files of one artefact."""

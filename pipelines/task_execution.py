@@ -114,7 +114,7 @@ def _computed_in_parts(store: Store, assignment: Assignment, arguments: Mapping[
         if store.manifest(key) is None:
             value = _computed(assignment, {**arguments, **part.arguments})
             about = {"task": f"{assignment.task}/{part.name}", "about": dict(part.about), "parts": schema}
-            _write(store, assignment.task, key, value, about)
+            _write(store, assignment.task, key, value, about, sync=False)
     return part_list(schema, keyed)
 
 
@@ -141,12 +141,12 @@ def _publish(store: Store, assignment: Assignment, value: Any) -> int:
     return trials
 
 
-def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any]) -> None:
+def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any], sync: bool = True) -> None:
     folder = None
     try:
         folder = store.begin(key)
         artefacts.write_parts(value, folder)
-        store.publish(key, folder, about)
+        store.publish(key, folder, about, sync)
     except OSError as error:
         # numpy reports a short write without an errno, so the disk itself is asked too
         full = error.errno == errno.ENOSPC or shutil.disk_usage(store.root).free < FULL_DISK

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,38 +10,33 @@ from numpy.typing import NDArray
 
 from kernels.features.selection import FeatureSettings, select_features
 from pipelines.parts import Part
-from pipelines.steps.feature_set import (
-    FeatureSet,
-    clamped_returns,
-    feature_matrix,
-    feature_set,
-    gate_feature_set,
-)
-from validation.findings import joined_findings
+from pipelines.steps.feature_set import FeatureSet, clamped_returns, feature_matrix, feature_set
+from validation.findings import COLUMNS, findings_table, no_findings
 from validation.gate import gate_features
 
 
+MASKED, VALID, HAS_FLOW = range(3)  # columns of DayRows.flags
+
+
 @dataclass(frozen=True)
-class DayArrays:
-    """Columns of one trade date: features [rows, F] float32, targets [rows, 6] float64, and bool [rows] each: rows masked
-    by layer 2, rows a model may see, rows with measured order flow. `names` are those of the features.
+class DayRows:
+    """What is joined of one trade date: features [rows, F] float32 and their names, targets [rows, 6] float64, bool flags
+    [rows, 3] (masked by layer 2, may be seen by a model, has measured order flow), findings of layers 2 and 3 by column.
     """
 
     features: NDArray[np.float32]
     targets: NDArray[np.float64]
-    masked: NDArray[np.bool_]
-    valid: NDArray[np.bool_]
-    has_flow: NDArray[np.bool_]
+    flags: NDArray[np.bool_]
     names: list[str]
+    findings: dict[str, list[Any]]
 
 
 @dataclass(frozen=True)
 class DayFeatures:
-    """The feature set of one trade date: arrays, the bars with the mask of layer 2, findings of layers 2 and 3, bounds."""
+    """The feature set of one trade date: its rows, its bars with the mask of layer 2, and the bounds it keeps."""
 
-    arrays: DayArrays
+    rows: DayRows
     bars: pd.DataFrame
-    findings: pd.DataFrame
     limit: float
     return_limit: float
 
@@ -92,60 +88,72 @@ def day_features(
     table = with_exogenous(bars, exogenous)
     clamped = clamped_returns(table, return_limit)
     columns = feature_matrix(table, clamped.returns, features)
-    whole = feature_set(table, clamped, columns, limit, return_limit)
-    valid = np.asarray(whole.valid)
-    if features.modules and len(exogenous.columns):
-        missing = np.flatnonzero(exogenous.isna().any(axis=1).to_numpy())  # rows before a first value
-        valid = valid & (np.arange(len(valid)) >= (missing[-1] + columns.look_back if len(missing) else 0))
+    known = _known_throughout(exogenous, columns.look_back) if features.modules else None
+    whole = feature_set(table, clamped, columns, limit, return_limit, known)
     kept = slice(lead, len(bars) - tail)
-    times = _nanoseconds(bars)[kept]
-    found = _nanoseconds(whole.findings)
-    mine = (found >= times[0]) & (found <= times[-1]) if len(times) else np.zeros(len(found), bool)
-    arrays = DayArrays(
+    own = whole.bars.iloc[kept].reset_index(drop=True)
+    rows = DayRows(
         features=whole.features[kept],
         targets=whole.targets[kept],
-        masked=whole.bars["masked"].to_numpy()[kept],
-        valid=valid[kept],
-        has_flow=whole.has_flow[kept],
+        flags=np.column_stack([whole.bars["masked"].to_numpy(), whole.valid, whole.has_flow])[kept],
         names=whole.names,
+        findings=_findings_between(whole.findings, _nanoseconds(own)),
     )
-    return DayFeatures(
-        arrays,
-        whole.bars.iloc[kept].reset_index(drop=True),
-        whole.findings[mine].reset_index(drop=True),
-        limit,
-        return_limit,
-    )
+    return DayFeatures(rows, own, limit, return_limit)
 
 
 def gate_day(value: DayFeatures, where: str) -> None:
     """Layer 5 on a trade date; its targets are checked with the bars around it, when computed and in the whole set."""
-    arrays = value.arrays
-    gate_features(np.asarray(arrays.features), np.asarray(arrays.valid), value.limit, where, arrays.names)
+    rows = value.rows
+    gate_features(np.asarray(rows.features), np.asarray(rows.flags)[:, VALID], value.limit, where, rows.names)
 
 
 def joined_days(
-    days: list[DayArrays],
-    findings: list[pd.DataFrame],
-    bars: pd.DataFrame,
-    exogenous: pd.DataFrame,
-    limit: float,
-    return_limit: float,
+    days: list[DayRows], bars: pd.DataFrame, exogenous: pd.DataFrame, limit: float, return_limit: float
 ) -> FeatureSet:
     """Put the trade dates together as one feature set whose matrix lies in one piece, to be memory-mapped by training."""
-    value = FeatureSet(
+    flags = np.concatenate([day.flags for day in days])
+    return FeatureSet(
         features=np.concatenate([day.features for day in days]),
         targets=np.concatenate([day.targets for day in days]),
-        bars=with_exogenous(bars, exogenous).assign(masked=np.concatenate([day.masked for day in days])),
+        bars=with_exogenous(bars, exogenous).assign(masked=flags[:, MASKED]),
         names=days[0].names,
-        findings=joined_findings(findings).sort_values("layer", kind="stable", ignore_index=True),
-        valid=np.concatenate([day.valid for day in days]),
-        has_flow=np.concatenate([day.has_flow for day in days]),
+        findings=_joined_findings([day.findings for day in days]),
+        valid=flags[:, VALID],
+        has_flow=flags[:, HAS_FLOW],
         limit=limit,
         return_limit=return_limit,
     )
-    gate_feature_set(value, "fresh computation")
-    return value
+
+
+def _known_throughout(exogenous: pd.DataFrame, look_back: int) -> NDArray[np.bool_]:
+    """Rows in whose look-back every exogenous column has a value: once known, a column stays known."""
+    missing = np.flatnonzero(exogenous.isna().any(axis=1).to_numpy())
+    first = missing[-1] + look_back if len(missing) else 0
+    known: NDArray[np.bool_] = np.arange(len(exogenous)) >= first
+    return known
+
+
+def _findings_between(findings: pd.DataFrame, times: NDArray[np.int64]) -> dict[str, list[Any]]:
+    """Findings of the bars with these times as JSON values by column: mostly none, and a Parquet file costs as much as all
+    else of a day.
+    """
+    at = _nanoseconds(findings)
+    mine = findings.assign(ts_event=at)[np.isin(at, times)]
+    return {str(name): mine[name].tolist() for name in mine.columns} if len(mine) else {}
+
+
+def _joined_findings(days: list[dict[str, list[Any]]]) -> pd.DataFrame:
+    """The findings of all days, layer 2 before layer 3, each in the order of time."""
+    filled = [day for day in days if day]
+    if not filled:
+        return no_findings()
+    columns = {name: np.concatenate([np.asarray(day[name]) for day in filled]) for name in COLUMNS}
+    table = findings_table(
+        columns["ts_event"].astype(np.int64), columns["contract"], 2, columns["rule"], columns["column"],
+        columns["value"], columns["limit"], columns["action"], columns["source_row"],
+    )  # fmt: skip
+    return table.assign(layer=columns["layer"].astype(np.int8)).sort_values("layer", kind="stable", ignore_index=True)
 
 
 def with_exogenous(bars: pd.DataFrame, exogenous: pd.DataFrame) -> pd.DataFrame:
