@@ -68,6 +68,7 @@ class Workshop:
     made: tuple[str, ...] = ()
     listed: PartList | None = None
     key: str = ""
+    whole: object = None
 
     @property
     def store(self) -> Store:
