@@ -36,10 +36,8 @@ def read_observations(path: Path, rule: ExogenousRule) -> Observations:
     if table.empty:
         raise DataError(f"{path}: holds no rows; remove it from `exogenous` or give the file with its values")
     time = _moments(path, rule, table[rule.time], rule.time)
-    if rule.available:
-        available = _moments(path, rule, table[rule.available], rule.available)
-    else:
-        available = time + rule.delay_ns
+    said = rule.available
+    available = _moments(path, rule, table[said], said) if said else time + rule.delay_ns
     early = np.flatnonzero(available < time)
     if len(early):
         raise DataError(
@@ -153,4 +151,4 @@ def _numbers(path: Path, column: pd.Series, name: str) -> NDArray[np.float64]:
 
 
 def _text(moment: np.int64) -> str:
-    return pd.Timestamp(int(moment), unit="ns", tz="UTC").isoformat()
+    return str(pd.Timestamp(int(moment), unit="ns", tz="UTC").isoformat())

@@ -88,7 +88,8 @@ def day_features(
     table = with_exogenous(bars, exogenous)
     clamped = clamped_returns(table, return_limit)
     columns = feature_matrix(table, clamped.returns, features)
-    known = _known_throughout(exogenous, columns.look_back) if features.modules else None
+    read = features.modules and len(exogenous.columns)
+    known = _known_throughout(exogenous, columns.look_back) if read else None
     whole = feature_set(table, clamped, columns, limit, return_limit, known)
     kept = slice(lead, len(bars) - tail)
     own = whole.bars.iloc[kept].reset_index(drop=True)

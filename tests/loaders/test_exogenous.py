@@ -199,13 +199,13 @@ def test_a_rule_that_leaves_a_doubt_is_refused(change, message):
 def test_names_that_exist_and_bars_shorter_than_said_are_refused(tmp_path):
     path = csv(tmp_path, "when,close\n2024-03-15T09:31:00Z,1")
     rule = dataclasses.replace(RULE, columns=("close",))
-    with pytest.raises(DataError, match="exogenous column close: the bars have a column of that name; set a prefix"):
+    with pytest.raises(DataError, match=r"exogenous column close: the bars have a column of that name; set a prefix"):
         joined(path, rule)
     assert list(joined(path, dataclasses.replace(rule, prefix="vix_")).columns) == ["vix_close"]
     vix = csv(tmp_path, "when,vix\n2024-03-15T09:31:00Z,1", "other.csv")
     with pytest.raises(DataError, match="another exogenous file has"):
         exogenous_columns(bars(), (vix, vix), (RULE, RULE), 60)
-    with pytest.raises(DataError, match="bar 2024-03-15T09:30.*the next bar starts 60 s later, but bar_seconds is 3600"):
+    with pytest.raises(DataError, match=r"bar 2024-03-15T09:30.*the next bar starts 60 s later, but bar_seconds is 3600"):
         exogenous_columns(bars(), (vix,), (RULE,), 3600)
 
 

@@ -1,7 +1,6 @@
 """Bars of short trade dates, and a store that makes feature sets of them through the nodes of the flow."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +63,6 @@ class Workshop:
 
     folder: Path
     overrides: tuple[str, ...] = ()
-    exogenous: Sequence[dict] = ()
     made: tuple[str, ...] = ()
     listed: PartList | None = None
     key: str = ""
@@ -80,7 +78,8 @@ class Workshop:
         wanted = {"exogenous", "feature_days", "feature_set"}
         nodes = (bars, *(node for node in NODES if node.name in wanted))
         path = self.folder / "bars.parquet"
-        files = {"table": (InputFile(path, file_digest(path)),), "exogenous": ()}
+        exogenous = tuple(InputFile(Path(one.path), file_digest(Path(one.path))) for one in settings.exogenous)
+        files = {"table": (InputFile(path, file_digest(path)),), "exogenous": exogenous}
         return build_graph(nodes, settings, files, {})
 
     def write(self, bars: pd.DataFrame) -> None:
@@ -101,7 +100,8 @@ class Workshop:
 
     def part_keys(self) -> set[str]:
         """Names of the trade dates in the store, each with its key."""
-        found = (self.store.manifest(path.name) for group in (self.store.root / "objects").iterdir() for path in group.iterdir())
+        groups = (self.store.root / "objects").iterdir()
+        found = [self.store.manifest(path.name) for group in groups for path in group.iterdir()]
         return {f"{row['about']['session']} {row['key']}" for row in found if row and "about" in row}
 
     def sessions_made(self) -> list[int]:

@@ -108,5 +108,5 @@ def test_changed_bytes_are_refused(tmp_path):
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    with pytest.raises(CorruptArtefactError, match="features.npy differ"):
+    with pytest.raises(CorruptArtefactError, match=r"features\.npy differ"):
         open_feature_set(shop.store.root)

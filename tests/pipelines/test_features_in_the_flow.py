@@ -84,7 +84,7 @@ def test_crude_below_zero_keeps_every_bar_and_masks_its_look_back():
     assert np.isnan(normalised.z[~made.valid]).all() and np.isfinite(normalised.z[made.valid]).all()
     train = slice(*fold.train)
     seen = made.features[train][made.valid[train]]
-    np.testing.assert_allclose(normalised.normaliser.mean, seen.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(normalised.normaliser.mean, seen.astype(np.float64).mean(axis=0), rtol=1e-12)
     assert (normalised.normaliser.rows == made.valid[train].sum()).all()
 
 
@@ -158,11 +158,11 @@ def test_order_flow_without_books_is_constant_and_passes_every_gate():
 
 def key_of_features(settings):
     axes = dict.fromkeys(("file", "fold", "strategy", "chunk", "seed", "benchmark"), lambda place: [])
-    files = {"bars": (), "definitions": (), "truth": ()}
-    return build_graph([node for node in NODES if node.name in WANTED], settings, files, axes)["features"].key
+    files = {"bars": (), "definitions": (), "truth": (), "exogenous": ()}
+    return build_graph([node for node in NODES if node.name in WANTED], settings, files, axes)["feature_days"].key
 
 
-WANTED = ("outrights", "rolled", "sanitised", "bars", "clamped", "features")
+WANTED = ("outrights", "rolled", "sanitised", "bars", "exogenous", "feature_days")
 
 
 def test_the_users_code_and_choice_are_in_the_key_and_nothing_else_is(user_module, tmp_path):
