@@ -106,12 +106,24 @@ def features(bars: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     return out, masked
 
 
-def normalised(matrix: pd.DataFrame, train: slice) -> pd.DataFrame:
-    """Layers 3, 4 and 5."""
+def normalised(matrix: pd.DataFrame, train: slice) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
+    """Layers 3, 4 and 5, and what each of them altered."""
     bounded = matrix.replace([np.inf, -np.inf], np.nan).clip(-5, 5)
+    found = altered(matrix, 5)
     mean, std = bounded.iloc[train].mean(), bounded.iloc[train].std(ddof=0)
-    z = ((bounded - mean) / std).clip(-20, 20).astype(np.float32)
+    z = (bounded - mean) / std
+    found += altered(z, 20)
+    z = z.clip(-20, 20).astype(np.float32)
     rest = z.iloc[254:]
     if not ((rest.abs() <= 20) | rest.isna()).all(axis=None):
         raise ValueError("features out of bounds")
-    return z
+    return z, found
+
+
+def altered(values: pd.DataFrame, limit: float) -> list[pd.DataFrame]:
+    """A finding a value beyond the limit."""
+    tables = []
+    for name in values:
+        hit = values.loc[values[name].abs() > limit, name]
+        tables.append(pd.DataFrame({"row": hit.index, "feature": name, "value": hit.to_numpy(), "limit": limit}))
+    return tables

@@ -90,7 +90,19 @@ def _codes(letters: NDArray[Any], table: dict[bytes, int]) -> NDArray[np.int8]:
     return codes
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
+def _show(depth, ranks, sizes):  # type: ignore[no-untyped-def]
+    """Write the first filled levels of one side, best price first, into ranks and sizes [levels]."""
+    found = 0
+    for at in range(len(depth)):
+        if found == len(ranks):
+            break
+        if depth[at] > 0:
+            ranks[found], sizes[found] = at, depth[at]
+            found += 1
+
+
+@njit(cache=True)
 def _replay(order, rank, size, action, side, last, order_count, price_count, levels):  # type: ignore[no-untyped-def]
     """Replay the records; returns rows shown, and [shown, 2, levels] price ranks (-1 empty) and sizes."""
     rows = len(order)
@@ -123,16 +135,11 @@ def _replay(order, rank, size, action, side, last, order_count, price_count, lev
             changed = True
         if last[row] and changed:
             shown[count] = row
-            for which in range(2):
-                found = 0
-                step = -1 if which == 0 else 1
-                at = price_count - 1 if which == 0 else 0
-                while 0 <= at < price_count and found < levels:
-                    if depth[which, at] > 0:
-                        ranks[count, which, found] = at
-                        sizes[count, which, found] = depth[which, at]
-                        found += 1
-                    at += step
+            _show(depth[0][::-1], ranks[count, 0], sizes[count, 0])
+            for level in range(levels):  # ranks of bids were counted from the highest price
+                if ranks[count, 0, level] >= 0:
+                    ranks[count, 0, level] = price_count - 1 - ranks[count, 0, level]
+            _show(depth[1], ranks[count, 1], sizes[count, 1])
             count += 1
             changed = False
     return shown[:count], ranks[:count], sizes[:count]

@@ -135,7 +135,7 @@ def build_graph(
         code = keys.code_digest(typing.cast(types.FunctionType, node.function))
         if node.modules and (modules := setting_at(settings, node.modules)):
             code = keys.digest([code, keys.modules_digest(modules)])
-        versions = keys.library_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
+        versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
         if node.split is not None:
             versions |= keys.arithmetic()
         made[node.name] = [_task(node, place, made, tree, files, code, versions) for place in _places(node.per, axes)]

@@ -39,7 +39,7 @@ def content_key(
     return digest({"format": FORMAT, "code": code, "constants": constants, "inputs": inputs, "libraries": libraries})
 
 
-def library_versions(names: Iterable[str]) -> dict[str, str]:
+def installed_versions(names: Iterable[str]) -> dict[str, str]:
     """Return the installed versions of libraries whose arithmetic or file format can change a result."""
     return {name: importlib.metadata.version(name) for name in sorted(names)}
 

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
-from pipelines.keys import library_versions
+from pipelines.keys import installed_versions
 from pipelines.store import Store
 
 LIBRARIES = (
@@ -56,7 +56,7 @@ def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
     for name in LIBRARIES:
         try:
-            found |= library_versions([name])
+            found |= installed_versions([name])
         except PackageNotFoundError:
             found[name] = "source"
     return found

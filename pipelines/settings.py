@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kernels.execution import Costs, Execution, Instrument
 from kernels.features.selection import FeatureSettings
@@ -45,7 +45,7 @@ class InstrumentSettings:
     session: SessionRule
     roll: RollSettings
     bars: BarRules
-    limits: LimitSettings = LimitSettings()
+    limits: LimitSettings = field(default_factory=LimitSettings)
 
     def __post_init__(self) -> None:
         """Refuse two different ticks for one contract: one checks prices, the other prices slippage."""
@@ -98,7 +98,7 @@ class Settings:
     capital: float
     sweep: SweepSettings
     training: TrainingSettings
-    features: FeatureSettings = FeatureSettings()
+    features: FeatureSettings = field(default_factory=FeatureSettings)
     exogenous: tuple[ExogenousFile, ...] = ()
     bar_seconds: int = 60
     cluster: str = "processes"

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from validation.findings import Times, findings_table, joined_findings, nanoseconds
+from validation.passes import any_beyond
 
 BLOCK = 8192  # rows looked at together: the block stays in the cache
 
@@ -31,6 +32,8 @@ def clamp_matrix(
     tables = []
     for start in range(0, len(matrix), BLOCK):
         block = matrix[start : start + BLOCK]
+        if not any_beyond(block, limit):
+            continue
         rows, columns = np.nonzero(np.abs(block) > limit)  # infinities included, NaN not
         if len(rows):
             raw = block[rows, columns]

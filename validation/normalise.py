@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from validation.clamp import BLOCK, clamp_matrix
 from validation.findings import Times, joined_findings, nanoseconds
+from validation.passes import moments, zscores
 
 SMALLEST_SPREAD = 1e-12  # below that share of its mean a feature's spread is rounding noise
 
@@ -45,19 +46,17 @@ def fit_normaliser(
     start, stop = rows
     if not 0 <= start < stop <= len(features):
         raise ValueError(f"train rows {start} to {stop} do not lie in the {len(features)} rows; cut other folds")
-    width = features.shape[1]
-    used = features[start:stop] if valid is None else features[start:stop][valid[start:stop]]
-    mean, scale, counts = np.zeros(width), np.ones(width), np.zeros(width, np.int64)
-    for index, column in enumerate(np.ascontiguousarray(used.T, np.float64)):
-        finite = column[np.isfinite(column)]
-        if not len(finite):
-            raise ValueError(
-                f"feature {index} has no finite value in train rows {start} to {stop}; "
-                "start the fold after the warm-up, or drop the feature"
-            )
-        mean[index], spread, counts[index] = finite.mean(), finite.std(), len(finite)
-        if spread > SMALLEST_SPREAD * max(1.0, abs(mean[index])):
-            scale[index] = spread
+    seen = np.ones(stop - start, bool) if valid is None else np.ascontiguousarray(valid[start:stop])
+    counts, mean, apart = moments(np.ascontiguousarray(features[start:stop], np.float64), seen)
+    missing = np.flatnonzero(counts == 0)
+    if len(missing):
+        raise ValueError(
+            f"feature {missing[0]} has no finite value in train rows {start} to {stop}; "
+            "start the fold after the warm-up, or drop the feature"
+        )
+    spread = np.sqrt(apart / counts)
+    moved = spread > SMALLEST_SPREAD * np.maximum(1.0, np.abs(mean))
+    scale = np.where(moved, spread, 1.0)
     return Normaliser(mean, scale, counts, start, stop)
 
 
@@ -91,13 +90,15 @@ def normalise(
         raise ValueError(
             f"normaliser of {len(normaliser.mean)} features for {features.shape[1]}; fit it on this feature set"
         )
+    mean, scale = np.array(normaliser.mean), np.array(normaliser.scale)
+    seen = np.ones(len(features), bool) if valid is None else np.ascontiguousarray(valid)
     z = np.empty(features.shape, np.float32)
     tables = []
     for start in range(0, len(features), BLOCK):
         rows = slice(start, start + BLOCK)
-        block = (np.asarray(features[rows], np.float64) - normaliser.mean) / normaliser.scale
-        if valid is not None:
-            block[~valid[rows]] = np.nan
-        tables.append(clamp_matrix(block, columns, times[rows], limit, layer=4, rule="zscore_clamp"))
-        z[rows] = block
+        block = np.ascontiguousarray(features[rows], np.float64)
+        if zscores(block, mean, scale, seen[rows], limit, z[rows]):
+            wide = np.where(seen[rows, None], (block - mean) / scale, np.nan)
+            tables.append(clamp_matrix(wide, columns, times[rows], limit, layer=4, rule="zscore_clamp"))
+            z[rows] = wide
     return z, joined_findings(tables)

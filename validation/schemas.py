@@ -82,31 +82,36 @@ def check_table(table: Any, name: str) -> None:
         SchemaError: names the column, the row, the value and the check that fails, and how many more do.
         KeyError: there is no such schema.
     """
-    import pandera.pandas as pandera  # 0.8 s
     from pandera.config import get_config_context
 
-    columns = {column: _column(pandera, *rule) for column, rule in TABLES[name].items()}
     if not get_config_context().validation_enabled:
         raise SchemaError(f"table {name}: pandera's checks are switched off; unset PANDERA_VALIDATION_ENABLED")
+    native = isinstance(table, pd.DataFrame)
+    shown = table if native else without_rows(table)
+    refused = _refused(shown, name, rules=native)
+    # Rendered here: pandera's own error keeps the table and comes out of a pickle as strings.
+    text = "" if refused is None else _structure(name, shown, refused)
+    if not text and (refused is not None or not native):
+        failure = first_failure(table, TABLES[name], ROW_RULES.get(name, ()))
+        text = "" if failure is None else failure.text()
+    if text or refused is not None:
+        raise SchemaError(f"table {name}: {text or 'pandera refuses it'}; correct the stage that made the table")
+
+
+def _refused(table: pd.DataFrame, name: str, rules: bool) -> pd.DataFrame | None:
+    """pandera's failure cases of a pandas table, with or without the rules across columns; None where it passes."""
+    import pandera.pandas as pandera  # 0.8 s
+
+    columns = {column: _column(pandera, *rule) for column, rule in TABLES[name].items()}
     if name == "feature set":
         columns[_FEATURES] = pandera.Column(regex=True, required=False, nullable=True)
-    native = isinstance(table, pd.DataFrame)
-    rules = [_check(pandera, rule.passes, rule.text) for rule in ROW_RULES.get(name, ())] if native else []
-    schema = pandera.DataFrameSchema(columns, checks=rules, strict=True)
-    shown = table if native else without_rows(table)
-    refused = None
+    checks = [_check(pandera, rule.passes, rule.text) for rule in ROW_RULES.get(name, ())] if rules else []
     try:
-        schema.validate(shown, lazy=True)
+        pandera.DataFrameSchema(columns, checks=checks, strict=True).validate(table, lazy=True)
     except pandera.errors.SchemaErrors as errors:
-        refused = errors.failure_cases
-    # Rendered here: pandera's own error keeps the table and comes out of a pickle as strings.
-    if refused is not None and (text := _structure(name, shown, refused)):
-        raise SchemaError(_complaint(name, text))
-    failure = None if native and refused is None else first_failure(table, TABLES[name], ROW_RULES.get(name, ()))
-    if failure is not None:
-        raise SchemaError(_complaint(name, failure.text()))
-    if refused is not None:
-        raise SchemaError(_complaint(name, f"pandera refuses {refused['check'].iloc[0]}"))
+        cases: pd.DataFrame = errors.failure_cases
+        return cases
+    return None
 
 
 def without_rows(table: Any) -> pd.DataFrame:
@@ -186,7 +191,3 @@ def _structure(name: str, table: pd.DataFrame, failures: pd.DataFrame) -> str:
         return ""
     found = table[first["column"]].dtype if first["check"] == _STR_CHECK else first["failure_case"]
     return f"column {first['column']}: {found} fails {first['check']}"
-
-
-def _complaint(name: str, text: str) -> str:
-    return f"table {name}: {text}; correct the stage that made the table"

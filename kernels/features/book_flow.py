@@ -41,8 +41,8 @@ def bar_flow(starts: NDArray[np.int64], interval: int, book: BookEvents, trades:
     e_l of an event against the one before it (Cont, Kukanov, Stoikov 2014), for each level: the bid gives its size where
     its price did not fall, minus the size before where it did not rise; the ask the same with both signs turned. A side
     that is empty before or after gives nothing, so neither the first event of a session nor a clear is flow. The book
-    before the bar's first event is the one that stood at its start; a crossed book (an auction's) is none. Bars read their own events and the last one before
-    them, so that the cut into chunks changes nothing as long as that event comes along.
+    before the bar's first event is the one that stood at its start; a crossed book (an auction's) is none. Bars read
+    their own events and the last one before them: a chunk that brings that event along gives the bits of the whole.
 
     Args:
         starts: first nanosecond of each bar, rising.
@@ -52,38 +52,35 @@ def bar_flow(starts: NDArray[np.int64], interval: int, book: BookEvents, trades:
     Raises:
         ValueError: times fall, or bars overlap.
     """
+    _check_order(starts, interval, book, trades)
+    first, stop = (np.searchsorted(book.ts, edge, "left") for edge in (starts, starts + interval))
+    stretches = _stretches(book.ts, starts, interval, first, stop)
+    # In an auction the book is crossed: its prices are no offers to trade at, so it is none. NaN is no book either.
+    two_sided = book.ask_price[:, 0] > book.bid_price[:, 0]
+    spread = np.where(two_sided, book.ask_price[:, 0] - book.bid_price[:, 0], np.nan)
+    mean_spread = _time_mean(spread, *stretches, len(starts))
+    has_book = np.isfinite(mean_spread)
+    has_book[has_book] = two_sided[stop[has_book] - 1]
+    depth = (book.bid_size + book.ask_size) / 2
+    bought, sold, count = _trade_sums(starts, interval, trades)
+    return BarFlow(
+        imbalance=_sums(_event_flow(book), first, stop),
+        depth=np.column_stack([np.nan_to_num(_time_mean(level, *stretches, len(starts))) for level in depth.T]),
+        **_at_end(book, stop, has_book),
+        spread=np.where(has_book, mean_spread, np.nan),
+        bought=bought,
+        sold=sold,
+        trades=count,
+        has_book=has_book,
+    )
+
+
+def _check_order(starts: NDArray[np.int64], interval: int, book: BookEvents, trades: Trades) -> None:
     for name, times in (("book events", book.ts), ("trades", trades.ts)):
         if (np.diff(times) < 0).any():
             raise ValueError(f"{name} do not stand in time order; sort them by time, keeping the order within one")
     if (np.diff(starts) < interval).any():
         raise ValueError(f"bars overlap or fall: starts must be at least {interval} ns apart")
-    first, stop = (np.searchsorted(book.ts, edge, "left") for edge in (starts, starts + interval))
-    standing, weights, begins = _stretches(book.ts, starts, interval, first, stop)
-    last = stop - 1
-    has_book = np.zeros(len(starts), bool)
-    # In an auction the book is crossed: its prices are no offers to trade at, so it is none. NaN is no book either.
-    two_sided = book.ask_price[:, 0] > book.bid_price[:, 0]
-    known = last >= 0
-    has_book[known] = two_sided[last[known]]
-    spread = np.where(two_sided, book.ask_price[:, 0] - book.bid_price[:, 0], np.nan)
-    mean_spread = _time_mean(spread, standing, weights, begins, len(starts))
-    has_book &= np.isfinite(mean_spread)
-    at_end = np.where(has_book, last, 0)
-    sums = _trade_sums(starts, interval, trades)
-    return BarFlow(
-        imbalance=_sums(_event_flow(book), first, stop),
-        depth=np.column_stack([
-            np.nan_to_num(_time_mean((bid + ask) / 2, standing, weights, begins, len(starts)))
-            for bid, ask in zip(book.bid_size.T, book.ask_size.T, strict=True)
-        ]),
-        bid_size=_taken(book.bid_size, at_end, has_book, 0.0),
-        ask_size=_taken(book.ask_size, at_end, has_book, 0.0),
-        bid=_taken(book.bid_price[:, 0], at_end, has_book, np.nan),
-        ask=_taken(book.ask_price[:, 0], at_end, has_book, np.nan),
-        spread=np.where(has_book, mean_spread, np.nan),
-        bought=sums[0], sold=sums[1], trades=sums[2],
-        has_book=has_book,
-    )  # fmt: skip
 
 
 def _event_flow(book: BookEvents) -> Floats:
@@ -129,7 +126,8 @@ def _time_mean(
     held = np.where(np.isnan(seen), 0.0, weights)
     total = np.add.reduceat(np.nan_to_num(seen) * held, begins)
     length = np.add.reduceat(held, begins)
-    return np.divide(total, length, out=np.full(rows, np.nan), where=length > 0)
+    mean: Floats = np.divide(total, length, out=np.full(rows, np.nan), where=length > 0)
+    return mean
 
 
 def _sums(values: Floats, first: NDArray[np.intp], stop: NDArray[np.intp]) -> Floats:
@@ -142,8 +140,19 @@ def _sums(values: Floats, first: NDArray[np.intp], stop: NDArray[np.intp]) -> Fl
 def _trade_sums(starts: NDArray[np.int64], interval: int, trades: Trades) -> tuple[Floats, Floats, Floats]:
     first, stop = (np.searchsorted(trades.ts, edge, "left") for edge in (starts, starts + interval))
     columns = [np.where(trades.side == side, trades.size, 0.0) for side in (1, -1)]
-    bought, sold = _sums(np.column_stack(columns), first, stop).T
-    return bought, sold, (stop - first).astype(np.float64)
+    sums = _sums(np.column_stack(columns), first, stop)
+    return np.asarray(sums[:, 0]), np.asarray(sums[:, 1]), (stop - first).astype(np.float64)
+
+
+def _at_end(book: BookEvents, stop: NDArray[np.intp], has_book: NDArray[np.bool_]) -> dict[str, Floats]:
+    """Best prices and the sizes of all levels at the end of each bar."""
+    last = np.where(has_book, stop - 1, 0)
+    return {
+        "bid_size": _taken(book.bid_size, last, has_book, 0.0),
+        "ask_size": _taken(book.ask_size, last, has_book, 0.0),
+        "bid": _taken(book.bid_price[:, 0], last, has_book, np.nan),
+        "ask": _taken(book.ask_price[:, 0], last, has_book, np.nan),
+    }
 
 
 def _taken(values: Floats, rows: NDArray[np.intp], known: NDArray[np.bool_], missing: float) -> Floats:

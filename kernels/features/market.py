@@ -27,7 +27,7 @@ FAMILIES: dict[str, Callable[[FeatureInputs], dict[str, Floats]]] = {
     "shape": shape,
     "clock": clock,
 }
-BLOCK = 8192  # bars computed together: their arrays stay in the processor's cache
+BLOCK = 16384  # bars computed together: their arrays stay in the processor's cache
 OVERLAP = WARM_UP - 1  # bars before a chunk that its features read
 NUMBERS = ("open", "high", "low", "close", "volume")
 

@@ -124,4 +124,4 @@ def checked_column(
 
 
 def _minute(bars: pd.DataFrame, row: int) -> str:
-    return pd.Timestamp(bars["ts_event"].iloc[row]).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return str(pd.Timestamp(bars["ts_event"].iloc[row]).strftime("%Y-%m-%dT%H:%M:%SZ"))

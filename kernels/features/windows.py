@@ -13,14 +13,18 @@ compiled pass (kernels.features.merges). Arrays inside are indexed by the
 window's first row; `at_end` moves the values to the window's last row.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kernels.features.merges import Floats, add, larger_of, merge_four, merge_pair, merge_spread, smaller_of
+from kernels.features.merges import add, larger_of, merge_four, merge_pair, merge_spread, smaller_of
 
+Floats = NDArray[np.float64]
 State = tuple[Floats, ...]
-Merge = Callable[[State, State, Floats | None, int, int], State]
+Parts = Sequence[Floats]
+Merge = Callable[[Parts, Parts, Floats | None, int, int], State]
 
 
 class LevelPath:
@@ -69,11 +73,9 @@ def windows(
         path, power: the factor is (the older block's last level / the window's last level) ** power.
     """
     states = {1: single}
-    for size in _ladder(sizes):
-        newer_rows = newer_part(size)
-        older_rows = size - newer_rows
-        older = tuple(array[: len(array) - newer_rows] for array in states[older_rows])
-        newer = tuple(array[older_rows:] for array in states[newer_rows])
+    for size, older_rows, newer_rows in _ladder(tuple(sizes)):
+        older = [array[:-newer_rows] for array in states[older_rows]]
+        newer = [array[older_rows:] for array in states[newer_rows]]
         ratio = None if path is None else path.ratio(newer_rows, power)[older_rows:]
         states[size] = merge(older, newer, ratio, older_rows, newer_rows)
     return states
@@ -81,7 +83,8 @@ def windows(
 
 def at_end(values: Floats, rows: int) -> Floats:
     """[rows] with each value at its window's last row; NaN before the first full window."""
-    placed = np.full(rows, np.nan)
+    placed = np.empty(rows)
+    placed[: rows - len(values)] = np.nan
     placed[rows - len(values) :] = values
     return placed
 
@@ -91,12 +94,13 @@ def window_sum(
 ) -> Floats:
     """Sum over the last `size` rows, at the last row; with a decay the weight of the row j rows back is decay ** j."""
 
-    def merge(older: State, newer: State, ratio: Floats | None, older_rows: int, newer_rows: int) -> State:
+    def merge(older: Parts, newer: Parts, ratio: Floats | None, older_rows: int, newer_rows: int) -> State:
         return (add(older[0], newer[0], ratio, decay**newer_rows),)
 
     return at_end(windows((values,), (size,), merge, path, power)[size][0], len(values))
 
 
+@lru_cache(maxsize=64)
 def decay_weight(size: int, decay: float) -> float:
     """Sum of decay ** j for j < size, added up in the order of `window_sum`, so that a constant is its own mean."""
     if size == 1:
@@ -109,7 +113,7 @@ def window_extreme(values: Floats, size: int, path: LevelPath, larger: bool) -> 
     """Largest (or smallest) level over the last `size` rows in units of the last level, at the last row."""
     pick = larger_of if larger else smaller_of
 
-    def merge(older: State, newer: State, ratio: Floats | None, older_rows: int, newer_rows: int) -> State:
+    def merge(older: Parts, newer: Parts, ratio: Floats | None, older_rows: int, newer_rows: int) -> State:
         return (pick(older[0], newer[0], ratio),)
 
     return at_end(windows((values,), (size,), merge, path)[size][0], len(values))
@@ -128,8 +132,8 @@ def mean_and_spread(
     """
     sizes = tuple(sizes)
 
-    def merge(older: State, newer: State, ratio: Floats | None, a: int, b: int) -> State:
-        return merge_spread(*older, *newer, ratio, a, b)
+    def merge(older: Parts, newer: Parts, ratio: Floats | None, a: int, b: int) -> State:
+        return tuple(merge_spread(*older, *newer, ratio, a, b))
 
     states = windows((values, np.zeros_like(values)), sizes, merge, path)
     length = len(values) if rows is None else rows
@@ -139,8 +143,8 @@ def mean_and_spread(
 def central_moments(values: Floats, size: int) -> tuple[Floats, Floats, Floats]:
     """Sums of the second, third and fourth power of the deviations from the window's mean, at the last row."""
 
-    def merge(older: State, newer: State, ratio: Floats | None, a: int, b: int) -> State:
-        return merge_four(*older, *newer, a, b)
+    def merge(older: Parts, newer: Parts, ratio: Floats | None, a: int, b: int) -> State:
+        return tuple(merge_four(*older, *newer, a, b))
 
     nothing = np.zeros_like(values)
     state = windows((values, nothing, nothing, nothing), (size,), merge)[size]
@@ -160,8 +164,8 @@ def comoments(
         path, power: where given, right is measured in (its own row's level) ** power.
     """
 
-    def merge(older: State, newer: State, ratio: Floats | None, a: int, b: int) -> State:
-        return merge_pair(*older, *newer, ratio, a, b)
+    def merge(older: Parts, newer: Parts, ratio: Floats | None, a: int, b: int) -> State:
+        return tuple(merge_pair(*older, *newer, ratio, a, b))
 
     nothing = np.zeros_like(left)
     single = (np.ascontiguousarray(left), np.ascontiguousarray(right), nothing, nothing, nothing)
@@ -170,11 +174,13 @@ def comoments(
     return left_spread, right_spread, product
 
 
-def _ladder(sizes: Iterable[int]) -> list[int]:
+@lru_cache(maxsize=256)
+def _ladder(sizes: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
+    """Every window needed for the sizes, smallest first, with the rows of its older and newer block."""
     wanted, open_sizes = set(), list(sizes)
     while open_sizes:
         size = open_sizes.pop()
         if size > 1 and size not in wanted:
             wanted.add(size)
             open_sizes += [newer_part(size), size - newer_part(size)]
-    return sorted(wanted)
+    return tuple((size, size - newer_part(size), newer_part(size)) for size in sorted(wanted))

@@ -14,7 +14,6 @@ from pipelines.steps.feature_set import FeatureSet, clamped_returns, feature_mat
 from validation.findings import COLUMNS, findings_table, no_findings
 from validation.gate import gate_features
 
-
 MASKED, VALID, HAS_FLOW = range(3)  # columns of DayRows.flags
 
 

@@ -63,7 +63,7 @@ def feature_set(
     return_limit: float,
     known: NDArray[np.bool_] | None = None,
 ) -> FeatureSet:
-    """Bound the features to ±limit (layer 3), add the targets and check them; raises TargetGateError when they are inconsistent.
+    """Bound the features to ±limit (layer 3) and add the targets; raises TargetGateError when these are inconsistent.
 
     Layer 3 compares in float64; what leaves it is rounded to float32 once, which keeps the order of numbers, so that a value
     within the bound is within the float32 of the bound, and that is what the gate compares with. `known` [bars] marks the rows

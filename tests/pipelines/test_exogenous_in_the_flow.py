@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from kernels.expressions import col, where
 from kernels.execution import Instrument
+from kernels.expressions import col, where
 from kernels.strategy import Strategy
 from kernels.sweep import sweep
 from pipelines.configuration import load_settings

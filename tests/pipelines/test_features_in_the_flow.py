@@ -138,7 +138,8 @@ def test_each_layer_of_the_flow_catches_its_fault_with_the_other_four_off(user_m
 
     faulty = table.assign(volume=table["volume"].where(table.index != 700, 777))
     found = through_the_steps(faulty, rules, (OFF, 5.0, OFF), user_module(value="1e3"))[1]
-    assert found.findings[["rule", "column", "value", "limit"]].to_numpy().tolist() == [["feature_bound", "user", 1000.1, 5.0]]
+    only = found.findings[["rule", "column", "value", "limit"]].to_numpy().tolist()
+    assert only == [["feature_bound", "user", 1000.1, 5.0]]
 
     late = table.assign(volume=table["volume"].where(table.index != 1300, 888))
     z = through_the_steps(late, rules, (OFF, OFF, 20.0), user_module(drift="4.0"))[3]
@@ -150,7 +151,8 @@ def test_each_layer_of_the_flow_catches_its_fault_with_the_other_four_off(user_m
 
 def test_order_flow_without_books_is_constant_and_passes_every_gate():
     both = FeatureSettings(include=("market", "order_flow"))
-    _, made, _, normalised = through_the_steps(rolled(walk(1500, tick=0.25, start=5000.0), 0.25), BarRules(), (0.1, 5, 20), both)
+    table = rolled(walk(1500, tick=0.25, start=5000.0), 0.25)
+    _, made, _, normalised = through_the_steps(table, BarRules(), (0.1, 5, 20), both)
     assert made.features.shape == (1500, 51) and not made.has_flow.any()
     assert (normalised.normaliser.scale[42:] == 1.0).all() and (normalised.normaliser.mean[42:] == 0.0).all()
     assert not normalised.z[made.valid][:, 42:].any()

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipelines.content import content_digest
 from pipelines.keys import _sources, arithmetic, code_digest
 from pipelines.nodes import NODES
-from pipelines.content import content_digest
 from tests.pipelines.day_bars import Workshop, bars_of
 
 MODULE = """

@@ -1,5 +1,7 @@
 """Layers 2, 3 and 4: what is clamped, what stays missing, what the findings say."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -88,6 +90,32 @@ def test_features_are_clamped_in_every_block_of_a_long_matrix():
     assert bounded[[5, 8191, 8192, 19_999], [0, 1, 2, 0]].tolist() == [5.0, -5.0, 5.0, 5.0]
     assert findings["column"].tolist() == ["a", "b", "c", "a"]
     assert np.abs(bounded).max() == 5.0
+
+
+def test_in_place_saves_the_copy_and_gives_the_same():
+    matrix = np.array([[9.0], [np.nan], [1.0]])
+    copied, _ = bound_features(matrix, ["a"], times(3))
+    changed, findings = bound_features(matrix, ["a"], times(3), in_place=True)
+    assert changed is matrix and len(findings) == 1
+    np.testing.assert_array_equal(changed, copied)
+
+
+def test_rows_that_are_not_valid_are_neither_fitted_nor_shown():
+    features = np.array([[1.0, 7.0], [100.0, np.nan], [3.0, 7.0], [1e9, 1e9]])
+    valid = np.array([True, False, True, False])
+    fitted = fit_normaliser(features, (0, 4), valid)
+    assert (fitted.mean.tolist(), fitted.scale.tolist(), fitted.rows.tolist()) == ([2.0, 7.0], [1.0, 1.0], [2, 2])
+    z, findings = normalise(features, fitted, valid=valid)
+    np.testing.assert_array_equal(z, np.array([[-1, 0], [np.nan] * 2, [1, 0], [np.nan] * 2], np.float32))
+    assert len(findings) == 0
+
+
+def test_moments_of_many_rows_far_from_zero_lose_nothing():
+    """Case A07: a sum of squares minus the squared sum would be noise here."""
+    features = 1e9 + np.random.default_rng(0).normal(0, 1, (5_000, 3))
+    fitted = fit_normaliser(features, (0, 5_000))
+    np.testing.assert_allclose(fitted.mean, [math.fsum(column) / 5_000 for column in features.T], rtol=1e-15)
+    np.testing.assert_allclose(fitted.scale, (features - 1e9).std(axis=0), rtol=1e-9)
 
 
 def test_timestamps_may_come_as_a_column_or_as_nanoseconds(bars_of):

@@ -76,14 +76,14 @@ def test_names_choose_columns_and_their_order(package, bars, returns):
 def test_what_does_not_exist_is_refused_with_a_hint(package, tmp_path):
     with pytest.raises(FeatureError, match="no feature 'rnage_rel'; did you mean 'range_rel'"):
         select_features(FeatureSettings(modules=("desk.ideas",), names=("rnage_rel",)))
-    with pytest.raises(FeatureError, match="desk.idaes cannot be imported"):
+    with pytest.raises(FeatureError, match=r"desk\.idaes cannot be imported"):
         select_features(FeatureSettings(modules=("desk.idaes",)))
     with pytest.raises(FeatureError, match="desk defines no feature; decorate"):
         load_features(("desk",))
     with pytest.raises(FeatureError, match="no feature 'ofi_l1'"):
         select_features(FeatureSettings(names=("ofi_l1",)))
     (package / "twice.py").write_text(MODULE.replace("even_minute", "clv"))
-    with pytest.raises(FeatureError, match="feature clv of desk.twice exists already"):
+    with pytest.raises(FeatureError, match=r"feature clv of desk\.twice exists already"):
         select_features(FeatureSettings(modules=("desk.twice",)))
 
 
