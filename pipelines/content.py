@@ -37,8 +37,7 @@ def _described(value: Any) -> Any:
 def _column(series: pd.Series) -> list[Any]:
     kind = str(series.dtype)
     if kind == "str":
-        codes, names = pd.factorize(series, sort=True)
-        return [kind, [str(name) for name in names], _bytes_digest(codes.astype(np.int64))]
+        return [kind, digest(series.tolist())]
     values = series.array.asi8 if hasattr(series.array, "asi8") else series.to_numpy()
     return [kind, _bytes_digest(values)]
 
