@@ -1,9 +1,9 @@
 """Time from a new day's file to the finished feature set, on two years of minutes, against building all of it anew.
 
-Writes 504 sessions of ES minutes as monthly DBN files and the next session as a file of its own (random prices, four
+Writes 504 sessions of ES minutes as monthly DBN files and the next three sessions as a file each (random prices, four
 contracts a year that roll, the next contract and a calendar spread beside the one followed), builds the feature set,
-adds the file and builds again, then the same two days' bars in an empty store. Wall and processor seconds by node; a
-busy machine stretches the first. Usage: ``python benchmarks/bench_rebuild.py [sessions]`` (default 504).
+adds one file after the other and builds each time, then all files in an empty store. Wall and processor seconds by
+node; a busy machine stretches the first. Usage: ``python benchmarks/bench_rebuild.py [sessions]`` (default 504).
 """
 
 import os
@@ -30,6 +30,7 @@ from pipelines.store import Store
 
 TICK = 250_000_000
 FIRST = date(2023, 1, 3)
+ADDED = 3
 MONTHS = {"H": 3, "M": 6, "U": 9, "Z": 12}
 
 
@@ -110,19 +111,21 @@ def build(data: Path, store: Path, label: str) -> dict[str, bytes]:
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 504
     every = instruments(3)
-    records = tape(count + 1, every)
-    day = sessions(count + 1)[-1]
-    known = int(np.searchsorted(records.records["ts_event"], day.opens))
-    first, last = utc_date(int(records.records["ts_event"][0])), utc_date(day.opens)
+    records = tape(count + ADDED, every)
+    times = records.records["ts_event"]
+    days = sessions(count + ADDED)[-ADDED:]
+    edges = [*np.searchsorted(times, [day.opens for day in days]).tolist(), len(times)]
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         data.mkdir()
-        write_bars(data, month_files(records.records[:known], first, last), records, every)
-        print(f"{known:,} records in {count} sessions, {len(list(data.iterdir()))} files; numpy {np.__version__}")
+        known = records.records[: edges[0]]
+        write_bars(data, month_files(known, utc_date(int(times[0])), utc_date(int(known["ts_event"][-1]))), records, every)
+        print(f"{edges[0]:,} records in {count} sessions, {len(list(data.iterdir()))} files; numpy {np.__version__}")
         build(data, Path(folder) / "store", "all of it, imports and compiling included")
-        name = file_name(day.trade_date, day.trade_date, "ohlcv-1m")
-        write_bars(data, [MonthFile(name, utc_date(day.opens), day.trade_date, known, len(records.records))], records, every)
-        added = build(data, Path(folder) / "store", f"one added day ({len(records.records) - known:,} records)")
+        for day, (start, stop) in zip(days, pairwise(edges), strict=True):
+            name = file_name(day.trade_date, day.trade_date, "ohlcv-1m")
+            write_bars(data, [MonthFile(name, utc_date(day.opens), day.trade_date, start, stop)], records, every)
+            added = build(data, Path(folder) / "store", f"one added day ({stop - start:,} records)")
         anew = build(data, Path(folder) / "again", "the same files in an empty store")
         assert added == anew, "the rebuilt feature set differs from the one built anew"
         print("\nrebuilt and built anew: equal on every file of the feature set")
