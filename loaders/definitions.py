@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from loaders.errors import DataError
 from loaders.grammar import OPTION, OTHER, OTHER_ROOT, OTHER_SPREAD, OUTRIGHT, SPREADS, Grammar
+from loaders.layouts import DEFINITION
 from loaders.records import open_dbn
 from loaders.symbols import pack
-from loaders.types import DEFINITION, NS_PER_DAY
+from loaders.types import NS_PER_DAY
 
 NO_DEFINITION = -1
 _CLASS_KINDS = {"C": OPTION, "P": OPTION, "S": OTHER_SPREAD, "T": OTHER_SPREAD, "M": OTHER_SPREAD}
-_NO_YEAR, _NO_MONTH = 65_535, 255  # DBN's "not given" for maturity_year and maturity_month
+_NO_YEAR = 65_535  # DBN's "not given" for maturity_year
 _FIELDS = ("instrument_id", "ts_recv", "instrument_class", "asset", "raw_symbol", "maturity_year", "maturity_month",
            "expiration")
 
@@ -78,8 +79,6 @@ def _of_rows(rows: dict[str, NDArray[Any]]) -> Definitions:
     order = np.lexsort((received, days, ids))
     last = np.append((np.diff(ids[order]) != 0) | (np.diff(days[order]) != 0), True) if len(order) else order
     kept = order[last.astype(bool)]
-    year, month = rows["maturity_year"][kept].astype(np.int64), rows["maturity_month"][kept].astype(np.int64)
-    given = (year != _NO_YEAR) & (month != _NO_MONTH) & (year > 0) & (month > 0)
     expiration = (rows["expiration"][kept].astype(np.uint64) // np.uint64(NS_PER_DAY)).astype(np.int64)
     defined = rows["expiration"][kept].astype(np.uint64) < np.uint64(1 << 63)
     return Definitions(
@@ -89,9 +88,16 @@ def _of_rows(rows: dict[str, NDArray[Any]]) -> Definitions:
         classes=_texts(rows["instrument_class"][kept]),
         assets=_texts(rows["asset"][kept]),
         symbols=_texts(rows["raw_symbol"][kept]),
-        expiries=np.where(given, year * 100 + month, 0),
+        expiries=contract_month({name: rows[name][kept] for name in ("maturity_year", "maturity_month")}),
         expiration_days=np.where(defined, expiration, -1),
     )
+
+
+def contract_month(rows: Any) -> NDArray[np.int64]:
+    """Contract month yyyymm (int64 [n]) of definition records, 0 where it is not given or not a month."""
+    year, month = rows["maturity_year"].astype(np.int64), rows["maturity_month"].astype(np.int64)
+    given = (year != _NO_YEAR) & (year > 0) & (month >= 1) & (month <= 12)
+    return np.where(given, year * 100 + month, 0)
 
 
 def _texts(values: NDArray[Any]) -> list[str]:

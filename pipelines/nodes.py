@@ -2,8 +2,10 @@
 
 from loaders.continuous import continuous_bars
 from loaders.exogenous import exogenous_columns
+from loaders.gaps_report import gap_report
 from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
+from loaders.roll_open_interest import open_interest
 from pipelines.graph import Node
 from pipelines.steps import boundaries, evaluating, feature_days, fold_rows, modelling, reporting, sweeping
 from validation.sanitise import sanitise_rolled
@@ -11,6 +13,7 @@ from validation.sanitise import sanitise_rolled
 BOUNDS = {"limit": "instrument.limits.feature", "return_limit": "instrument.limits.log_return"}
 TRADING = {"contract": "instrument.contract", "costs": "instrument.costs", "execution": "execution"}
 MONEY = {**TRADING, "capital": "capital"}
+CALENDAR = ("pandas_market_calendars",)
 ROWS = {"bars": "feature_set.bars", "fold": "fold"}
 MODEL = {**ROWS, "normalised": "normalised"}
 
@@ -18,11 +21,16 @@ NODES = (
     # files → one continuous series of accepted bars
     Node("outrights", outright_bars, per=("file",), settings={"root": "instrument.root"}, axes={"ordinal": "file"},
          files={"bars_file": "bars", "definition_files": "definitions"}, gate=boundaries.gate_outrights),
-    Node("rolled", rolled_bars, inputs={"parts": "outrights"}, settings={"session": "instrument.session", "roll": "instrument.roll"},
-         gate=boundaries.gate_rolled),
+    Node("open_interest", open_interest, settings={"root": "instrument.root"},
+         files={"statistics_files": "statistics", "definition_files": "definitions"}),
+    Node("rolled", rolled_bars, inputs={"parts": "outrights", "open_interest": "open_interest"}, files={"schedule_files": "roll_schedule"},
+         settings={"session": "instrument.session", "roll": "instrument.roll"}, gate=boundaries.gate_rolled),
+    Node("gaps", gap_report, inputs={"outrights": "outrights.bars", "reports": "outrights.report", "rolled": "rolled"},
+         settings={"session": "instrument.session"}, libraries=CALENDAR),
     Node("sanitised", sanitise_rolled, inputs={"rolled": "rolled.bars"}, settings={"rules": "instrument.bars"},
          gate=boundaries.gate_sanitised),
-    Node("bars", continuous_bars, inputs={"accepted": "sanitised.accepted"}, gate=boundaries.gate_bars),
+    Node("bars", continuous_bars, inputs={"accepted": "sanitised.accepted"}, gate=boundaries.gate_bars, libraries=CALENDAR,
+         settings={"adjustment": "instrument.roll.adjustment", "session": "instrument.session"}),
     # bars → feature set
     Node("exogenous", exogenous_columns, inputs={"bars": "bars"}, files={"files": "exogenous"},
          settings={"rules": "exogenous_rules", "bar_seconds": "bar_seconds"}),
@@ -58,7 +66,7 @@ NODES = (
     # everything the report says that does not depend on the run that asks for it
     Node("label", reporting.data_label, files={"truth_files": "truth"}),
     Node("report_content", reporting.fold_report_content, per=("fold",), axes={"fold": "fold"},
-         inputs={"parts": "outrights", "rolled": "rolled", "sanitised": "sanitised", "feature_set": "feature_set", "table": "folds",
+         inputs={"parts": "outrights", "rolled": "rolled", "gaps": "gaps", "sanitised": "sanitised", "feature_set": "feature_set", "table": "folds",
                  "normalised": "normalised", "rankings": "ranking", "strategy_models": "strategy_evaluation", "policies": "policy",
                  "policy_models": "policy_evaluation", "linear": "linear_evaluation", "benchmarks": "benchmark_evaluation",
                  "hindsight": "hindsight", "label": "label"},

@@ -36,7 +36,6 @@ class Assignment:
     inputs: Mapping[str, Source | tuple[Source, ...]]
     constants: Mapping[str, Any]
     gate: Callable[[Any, str], None] | None
-    trials: int | str
     parts: Mapping[str, Any]
     store: Path
     split: Callable[..., Sequence[Part]] | None = None
@@ -52,7 +51,6 @@ class Outcome:
     cached: bool
     worker: str
     peak_bytes: int
-    trials: int
 
 
 def assign(task: Task, store: Store) -> Assignment:
@@ -65,7 +63,6 @@ def assign(task: Task, store: Store) -> Assignment:
         inputs=task.inputs,
         constants=task.constants,
         gate=task.node.gate,
-        trials=task.node.trials,
         parts=task.parts,
         store=store.root,
         split=task.node.split,
@@ -86,7 +83,7 @@ def perform(assignment: Assignment) -> Outcome:
             value = _computed(assignment, {**arguments, **assignment.constants})
         else:
             value = _computed_in_parts(store, assignment, {**arguments, **assignment.constants})
-        trials = _publish(store, assignment, value)
+        _publish(store, assignment, value)
     except (CorruptArtefactError, StoreError):
         raise
     except (Exception, SystemExit) as error:  # a node that calls sys.exit must fail the node, not its worker
@@ -95,7 +92,7 @@ def perform(assignment: Assignment) -> Outcome:
     seconds = time.perf_counter() - started
     del arguments, value
     _give_back_memory()
-    return Outcome(assignment.task, assignment.key, seconds, False, f"pid {os.getpid()}", peak, trials)
+    return Outcome(assignment.task, assignment.key, seconds, False, f"pid {os.getpid()}", peak)
 
 
 def _computed(assignment: Assignment, arguments: Mapping[str, Any]) -> Any:
@@ -132,13 +129,11 @@ def _load(store: Store, source: Source | tuple[Source, ...]) -> Any:
     return value
 
 
-def _publish(store: Store, assignment: Assignment, value: Any) -> int:
-    trials = int(getattr(value, assignment.trials)) if isinstance(assignment.trials, str) else assignment.trials
+def _publish(store: Store, assignment: Assignment, value: Any) -> None:
     needs = {"needs": value.table["key"].tolist()} if isinstance(value, PartList) else {}
-    about = {"task": assignment.task, "trials": trials, "parts": assignment.parts, **needs}
+    about = {"task": assignment.task, "parts": assignment.parts, **needs}
     _write(store, assignment.task, assignment.key, value, about)
     store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
-    return trials
 
 
 def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any], sync: bool = True) -> None:

@@ -42,6 +42,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "old_price": ("float64", None, None, True),
         **{f"adj_{name}": ("float64", None, None, False) for name in _PRICES},
         "masked": ("bool", None, None, False),
+        "filled": ("bool", None, None, False),
     },
     "findings": {
         **_TIME,

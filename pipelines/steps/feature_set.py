@@ -71,7 +71,7 @@ def feature_set(
     """
     times = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
     bounded, findings = bound_features(np.asarray(columns.values), columns.names, times, limit)
-    masked_bars = bars.assign(masked=np.asarray(clamped.masked))
+    masked_bars = bars.assign(masked=bars["masked"].to_numpy() | np.asarray(clamped.masked))
     valid = valid_rows(bars, np.asarray(clamped.returns), columns.look_back)
     value = FeatureSet(
         features=bounded.astype(np.float32),

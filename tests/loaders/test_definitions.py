@@ -6,7 +6,7 @@ import pytest
 
 from loaders.definitions import read_definitions
 from loaders.errors import DamagedFileError, DataError
-from loaders.grammar import GRAMMARS
+from loaders.venues import GRAMMARS
 from tests.loaders.dbn_builder import (
     bars,
     definition,

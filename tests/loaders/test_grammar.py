@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from loaders.grammar import GRAMMARS, contract_months
+from loaders.grammar import contract_months
+from loaders.venues import GRAMMARS
 
 CME = GRAMMARS["GLBX.MDP3"]
 

@@ -181,8 +181,8 @@ def test_a_request_without_end_or_with_an_undefined_start_is_reported_as_none(pa
 
 
 def test_a_dataset_without_a_symbol_rule_needs_definitions(path: Path, tmp_path: Path) -> None:
-    bars_file = mapped(path, ["BRN FMJ0024!"], bars([(NOON, 1, 80)]), dataset="IFEU.IMPACT")
-    with pytest.raises(DataError, match=r"dataset IFEU\.IMPACT \(known: GLBX\.MDP3\); put its definition files"):
+    bars_file = mapped(path, ["BRN FMJ0024!"], bars([(NOON, 1, 80)]), dataset="XSES.NEW")
+    with pytest.raises(DataError, match=r"dataset XSES\.NEW \(known: GLBX\.MDP3, .*\); put its definition files"):
         load(bars_file, root="BRN")
     record = definition("2024-03-04", 1, "BRN FMJ0024!", "BRN", "F", maturity_year=2024, maturity_month=4)
     loaded = load(bars_file, "BRN", [write_definitions(tmp_path / "d.dbn.zst", record)])

@@ -14,12 +14,12 @@ from loaders.continuous import continuous_bars
 from loaders.dbn import read_bars
 from loaders.definitions import read_definitions
 from loaders.errors import DamagedFileError, DataError
-from loaders.grammar import GRAMMARS
 from loaders.metadata import read_metadata
 from loaders.outrights import outright_bars
 from loaders.records import open_dbn
 from loaders.roll import RollSettings, rolled_bars
 from loaders.sessions import SessionRule
+from loaders.venues import GRAMMARS
 from tests.loaders.rolls import accepted
 
 CATALOG = "nautilus/historical_bars_catalog/databento"
@@ -150,8 +150,8 @@ def test_every_file_that_is_no_plain_dbn_is_refused(real: Path) -> None:
 def test_a_live_recording_and_other_schemas_are_refused(real: Path) -> None:
     with pytest.raises(DamagedFileError, match="mixed schemas"):
         open_dbn(real / "databento-python/LIVE/test_data.live.dbn.zst")
-    with pytest.raises(DamagedFileError, match="schema trades, which is not read"):
-        open_dbn(real / "databento-python/GLBX.MDP3/test_data.trades.dbn.zst")
+    with pytest.raises(DamagedFileError, match="schema mbo, which is not read"):
+        open_dbn(real / "databento-python/GLBX.MDP3/test_data.mbo.dbn.zst")
     with pytest.raises(DataError, match=r"dataset OPRA\.PILLAR"):
         read_bars(real / "databento-python/OPRA.PILLAR/test_data.ohlcv-1m.dbn.zst", "AAPL")
 

@@ -133,7 +133,7 @@ def test_mutated_metadata_is_read_or_refused_by_name(tmp_path: Path, head: bytes
     [
         ({"ts_out": True}, "ts_out"),
         ({"schema": None, "stype_in": None}, "mixed schemas"),
-        ({"schema": dbn.Schema.TRADES}, "schema trades, which is not read"),
+        ({"schema": dbn.Schema.MBO}, "schema mbo, which is not read"),
     ],
 )
 def test_foreign_schemas_are_refused(any_path: Path, change: dict[str, object], found: str) -> None:

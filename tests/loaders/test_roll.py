@@ -1,6 +1,5 @@
 """The followed contract is chosen once a session, from the session before, and never back."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -9,18 +8,7 @@ from loaders.outrights import OutrightBars
 from loaders.roll import RollSettings, rolled_bars
 from loaders.sessions import SessionRule
 from loaders.types import ROLLED_COLUMNS
-from tests.loaders.rolls import Row, part, rolled, shuffled
-
-
-def day(date: str, **volumes: int) -> list[Row]:
-    """Two minutes of each contract on ``date`` (15:00 UTC, in the trade date of that name)."""
-    return [(f"{date} 15:0{minute}", contract, 5000 + 50 * i, volume)
-            for minute in (0, 1) for i, (contract, volume) in enumerate(volumes.items())]
-
-
-def followed(result: object) -> list[tuple[int, str]]:
-    bars = result.bars[result.bars["role"] == "followed"]  # type: ignore[attr-defined]
-    return list(bars.groupby("session")["contract"].first().items())
+from tests.loaders.rolls import day, followed, part, random_market, rolled, shuffled
 
 
 def test_the_roll_follows_the_volume_of_the_session_before() -> None:
@@ -30,7 +18,11 @@ def test_the_roll_follows_the_volume_of_the_session_before() -> None:
     ]))
     assert followed(result) == [(20240304, "ESH4"), (20240305, "ESH4"), (20240306, "ESM4"), (20240307, "ESM4")]
     assert result.schedule.to_numpy().tolist() == [
-        [20240304, "ESH4", 202403, 0, 0, "first session"], [20240306, "ESM4", 202406, 120, 80, "volume"]]
+        [20240304, "ESH4", 202403, 0, 0, -1, -1, "first session"],
+        [20240306, "ESM4", 202406, 120, 80, -1, -1, "volume"]]
+    assert result.schedule_text == [
+        "session,contract,expiry,volume,volume_left,open_interest,open_interest_left,reason",
+        "20240304,ESH4,202403,0,0,-1,-1,first session", "20240306,ESM4,202406,120,80,-1,-1,volume"]
     assert result.report == {"outright": 16, "followed": 8, "left": 2, "next": 2, "not_followed": 4,
                              "sessions": 4, "rolls": 1}
     roles = result.bars.groupby(["session", "contract"])["role"].first().to_dict()
@@ -66,6 +58,16 @@ def test_a_session_runs_from_five_in_chicago() -> None:
         "ESH4": "22:59", "ESM4": "23:00"}
 
 
+def test_a_sunday_file_is_the_beginning_of_mondays_session() -> None:  # dbn.md §8.14
+    friday = part(day("2024-03-08", ESH4=9, ESM4=1))
+    sunday = part([("2024-03-10 22:00", "ESM4", 5050, 90), ("2024-03-10 22:01", "ESH4", 5000, 1)], ordinal=1)
+    monday = part(day("2024-03-11", ESH4=9, ESM4=1), ordinal=2)
+    tuesday = part(day("2024-03-12", ESH4=1, ESM4=1), ordinal=3)
+    result = rolled(friday, sunday, monday, tuesday)
+    assert followed(result) == [(20240308, "ESH4"), (20240311, "ESH4"), (20240312, "ESM4")]
+    assert result.schedule[["volume", "volume_left"]].iloc[1].tolist() == [92, 19], "Sunday's and Monday's together"
+
+
 def test_an_expired_contract_is_left_though_it_led_the_session_before() -> None:
     result = rolled(part([*day("2024-03-15", ESH4=100, ESM4=10, ESU4=20), *day("2024-03-18", ESM4=10, ESU4=1)]))
     assert result.schedule[["contract", "reason"]].to_numpy().tolist() == [
@@ -95,18 +97,6 @@ def test_repeated_rows_do_not_add_volume() -> None:
     assert result.report["rolls"] == 0, "60 of ESM4 counted once are fewer than 100 of ESH4"
     assert result.report["outright"] == 10 == sum(
         result.report[role] for role in ("followed", "left", "next", "not_followed"))
-
-
-def random_market(seed: int) -> OutrightBars:
-    rng = np.random.default_rng(seed)
-    rows = []
-    for at, date in enumerate(pd.bdate_range("2024-02-26", "2024-03-22").strftime("%Y-%m-%d")):
-        for minute in range(12):
-            for i, contract in enumerate(("ESH4", "ESM4", "ESU4")):
-                if rng.random() < 0.8:
-                    volume = int(rng.integers(0, 1 + max(1, (20 - at, at, at // 3)[i])))
-                    rows.append((f"{date} 15:{minute:02}", contract, 5000 + 50.0 * i + minute, volume))
-    return part(rows)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -159,5 +149,5 @@ def test_no_bars_no_cycle_and_bad_settings_are_refused() -> None:
         rolled(part(day("2024-03-04", ESH4=1)), months="FG")
     with pytest.raises(ValueError, match=r"roll\.months 'HA' must be codes out of FGHJKMNQUVXZ"):
         RollSettings(months="HA")
-    with pytest.raises(ValueError, match=r"roll\.rule 'calendar' is not known; known are volume"):
-        RollSettings(rule="calendar")
+    with pytest.raises(ValueError, match=r"roll\.rule 'calender' is not known; known are volume"):
+        RollSettings(rule="calender")

@@ -54,6 +54,7 @@ def bars_of(days: int = 8, roll_on: int | None = 4, seed: int = 1) -> pd.DataFra
         "old_price": old_price,
         **{f"adj_{name}": column - 3.0 * new for name, column in prices.items()},
         "masked": np.zeros(rows, bool),
+        "filled": np.zeros(rows, bool),
     })
 
 

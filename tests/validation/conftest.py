@@ -46,7 +46,7 @@ def make_bars(closes, tick: float = 0.25) -> pd.DataFrame:
     bars["old_price"] = np.nan
     for name in PRICES:
         bars[f"adj_{name}"] = bars[name]
-    return bars.assign(masked=False)
+    return bars.assign(masked=False, filled=False)
 
 
 @pytest.fixture(scope="session")
