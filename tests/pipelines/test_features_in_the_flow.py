@@ -160,11 +160,11 @@ def test_order_flow_without_books_is_constant_and_passes_every_gate():
 
 def key_of_features(settings):
     axes = dict.fromkeys(("file", "fold", "strategy", "chunk", "seed", "benchmark"), lambda place: [])
-    files = {"bars": (), "definitions": (), "truth": (), "exogenous": ()}
+    files = {"bars": (), "definitions": (), "truth": (), "exogenous": (), "statistics": (), "roll_schedule": ()}
     return build_graph([node for node in NODES if node.name in WANTED], settings, files, axes)["feature_days"].key
 
 
-WANTED = ("outrights", "rolled", "sanitised", "bars", "exogenous", "feature_days")
+WANTED = ("outrights", "open_interest", "rolled", "sanitised", "bars", "exogenous", "feature_days")
 
 
 def test_the_users_code_and_choice_are_in_the_key_and_nothing_else_is(user_module, tmp_path):
