@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
+from loaders.layouts import record_layout
 from loaders.sample_calendar import Session, exchange_ns, minute_grid
 from loaders.sample_files import MonthFile, file_name, month_files, utc_date, write_bars
 from loaders.sample_instruments import CALENDAR, OUTRIGHT, Instrument
 from loaders.sample_tape import PUBLISHER, Tape
-from loaders.types import BAR_RTYPES, OHLCV
 from pipelines.configuration import load_settings
 from pipelines.flow import flow_graph
 from pipelines.planning import plan
@@ -69,8 +69,9 @@ def tape(count: int, every: tuple[Instrument, ...]) -> Tape:
     shift = np.repeat([0, 1, outrights], [len(level), -(-len(level) // 4), -(-len(level) // 8)])
     order = np.argsort(minute, kind="stable")
     minute, which, spread = minute[order], (front[minute] + shift)[order], shift[order] == outrights
-    records = np.zeros(len(minute), dtype=OHLCV)
-    records["length"], records["rtype"] = OHLCV.itemsize // 4, BAR_RTYPES["ohlcv-1m"]
+    layout = record_layout("ohlcv-1m", 3)
+    records = np.zeros(len(minute), dtype=layout.dtype)
+    records["length"], records["rtype"] = layout.dtype.itemsize // 4, layout.rtype
     records["publisher_id"], records["ts_event"] = PUBLISHER, grid.ts[minute]
     records["instrument_id"] = np.array([one.instrument_id for one in every])[which]
     close = np.where(spread, 200, level[minute] + 200 * np.where(spread, 0, which))
