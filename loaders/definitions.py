@@ -77,6 +77,7 @@ def _of_rows(rows: dict[str, NDArray[Any]]) -> Definitions:
     received = rows["ts_recv"].astype(np.uint64)
     days = (received // np.uint64(NS_PER_DAY)).astype(np.int64)
     order = np.lexsort((received, days, ids))
+    _require_agreement(rows, ids[order], days[order], order)
     last = np.append((np.diff(ids[order]) != 0) | (np.diff(days[order]) != 0), True) if len(order) else order
     kept = order[last.astype(bool)]
     expiration = (rows["expiration"][kept].astype(np.uint64) // np.uint64(NS_PER_DAY)).astype(np.int64)
@@ -91,6 +92,25 @@ def _of_rows(rows: dict[str, NDArray[Any]]) -> Definitions:
         expiries=contract_month({name: rows[name][kept] for name in ("maturity_year", "maturity_month")}),
         expiration_days=np.where(defined, expiration, -1),
     )
+
+
+def _require_agreement(
+    rows: dict[str, NDArray[Any]], ids: NDArray[np.int64], days: NDArray[np.int64], order: NDArray[np.intp]
+) -> None:
+    """Refuse two definitions of one symbol on one day that say different things: neither can be believed."""
+    same = (np.diff(ids) == 0) & (np.diff(days) == 0)
+    same &= rows["raw_symbol"][order][1:] == rows["raw_symbol"][order][:-1]
+    for name in ("instrument_class", "asset", "maturity_year", "maturity_month"):
+        values = rows[name][order]
+        wrong = np.flatnonzero(same & (values[1:] != values[:-1]))
+        if len(wrong):
+            at = int(wrong[0])
+            day = np.datetime64(int(days[at]), "D")
+            symbol = rows["raw_symbol"][order][at].decode("latin-1")
+            raise DataError(
+                f"definitions of {symbol} (id {ids[at]}) on {day}: {name} is {values[at]!s} and {values[at + 1]!s}; remove the "
+                "file that is wrong"
+            )
 
 
 def contract_month(rows: Any) -> NDArray[np.int64]:

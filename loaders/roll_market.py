@@ -12,9 +12,11 @@ from loaders.roll_expiry import expiry_days, month_days
 from loaders.roll_open_interest import known_open_interest
 from loaders.roll_settings import LISTING, RollSettings
 from loaders.sessions import SessionRule, day_numbers, session_starts
-from loaders.types import nanoseconds
+from loaders.types import UNDEF_PRICE, nanoseconds
 
 NEVER = np.iinfo(np.int64).max
+INTRADAY = 10
+"""Bars of one contract in a session from which on its largest bar is left out of the volume a roll is decided by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +108,12 @@ def _symbols(bars: pd.DataFrame, listed: pd.DataFrame) -> dict[str, list[int]]:
 def _add_volumes(
     volume: NDArray[np.int64], bars: pd.DataFrame, at_session: NDArray[np.int64], at_expiry: NDArray[np.int64]
 ) -> None:
-    """Add the bars' volumes to ``volume`` [S, C]; of rows of one (contract, publisher, time) the largest."""
-    traded, publisher = bars["volume"].to_numpy(), bars["publisher_id"].to_numpy()
+    """Add the bars' volumes to ``volume`` [S, C]; of rows of one (contract, publisher, time) the largest.
+
+    A roll is never undone, so no single record may decide one: a bar whose prices cannot be true adds nothing, and in a
+    session of intraday bars the largest bar of every contract is left out. Volumes past 2**40 count as that.
+    """
+    traded, publisher = _credible_volumes(bars), bars["publisher_id"].to_numpy()
     ts = nanoseconds(bars["ts_event"])
     order = np.lexsort((traded, publisher, ts, at_expiry))
     last_of_key = np.zeros(len(order), dtype=np.bool_)
@@ -115,4 +121,17 @@ def _add_volumes(
         last_of_key[:-1] |= np.diff(key[order]) != 0
     last_of_key[-1] = True
     kept = order[last_of_key]
-    np.add.at(volume, (at_session[kept], at_expiry[kept]), traded[kept])
+    places = (at_session[kept], at_expiry[kept])
+    largest, count = np.zeros_like(volume), np.zeros_like(volume)
+    np.add.at(volume, places, traded[kept])
+    np.maximum.at(largest, places, traded[kept])
+    np.add.at(count, places, 1)
+    volume -= np.where(count.max(axis=1, initial=0) >= INTRADAY, 1, 0)[:, None] * largest
+
+
+def _credible_volumes(bars: pd.DataFrame) -> NDArray[np.int64]:
+    """Volume of each bar, int64, at most 2**40 so that no sum overflows: 0 where its prices contradict each other."""
+    opened, high, low, close = (bars[name].to_numpy() for name in ("open", "high", "low", "close"))
+    known = np.maximum(np.maximum(opened, high), np.maximum(low, close)) < UNDEF_PRICE
+    true = known & (low <= np.minimum(opened, close)) & (np.maximum(opened, close) <= high)
+    return np.where(true, np.minimum(bars["volume"].to_numpy(), 2**40), 0)

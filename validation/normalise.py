@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from validation.clamp import BLOCK, clamp_matrix
-from validation.findings import Times, joined_findings, nanoseconds
+from validation.clamp import BLOCK, Clamped, clamp_findings, clamp_rows
+from validation.findings import Times, nanoseconds
 from validation.passes import moments, zscores
 
 SMALLEST_SPREAD = 1e-12  # below that share of its mean a feature's spread is rounding noise
@@ -93,12 +93,14 @@ def normalise(
     mean, scale = np.array(normaliser.mean), np.array(normaliser.scale)
     seen = np.ones(len(features), bool) if valid is None else np.ascontiguousarray(valid)
     z = np.empty(features.shape, np.float32)
-    tables = []
+    found: list[Clamped] = []
     for start in range(0, len(features), BLOCK):
         rows = slice(start, start + BLOCK)
         block = np.ascontiguousarray(features[rows], np.float64)
-        if zscores(block, mean, scale, seen[rows], limit, z[rows]):
-            wide = np.where(seen[rows, None], (block - mean) / scale, np.nan)
-            tables.append(clamp_matrix(wide, columns, times[rows], limit, layer=4, rule="zscore_clamp"))
-            z[rows] = wide
-    return z, joined_findings(tables)
+        touched = np.flatnonzero(zscores(block, mean, scale, seen[rows], limit, z[rows]))
+        if len(touched):
+            wide = (block[touched] - mean) / scale
+            hit, column, raw = clamp_rows(wide, np.arange(len(touched)), limit)
+            found.append((start + touched[hit], column, raw))
+            z[start + touched] = wide
+    return z, clamp_findings(found, columns, times, limit, layer=4, rule="zscore_clamp")

@@ -9,15 +9,15 @@ _compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def any_beyond(matrix: NDArray[np.float64], limit: float) -> bool:
-    """Whether any |value| > limit in [rows, F]; an infinity is, NaN is not."""
+def rows_beyond(matrix: NDArray[np.float64], limit: float) -> NDArray[np.bool_]:
+    """Rows of [rows, F] in which any |value| > limit; an infinity is, NaN is not."""
+    beyond = np.zeros(matrix.shape[0], np.bool_)
     for row in range(matrix.shape[0]):
         hits = 0
         for column in range(matrix.shape[1]):
             hits += abs(matrix[row, column]) > limit
-        if hits:
-            return True
-    return False
+        beyond[row] = hits > 0
+    return beyond
 
 
 @_compiled  # type: ignore[untyped-decorator]
@@ -93,9 +93,9 @@ def zscores(
     valid: NDArray[np.bool_],
     limit: float,
     z: NDArray[np.float32],
-) -> bool:
-    """Write (value - mean) / scale of valid rows and NaN of others into z; whether any is beyond the limit."""
-    beyond = False
+) -> NDArray[np.bool_]:
+    """Write (value - mean) / scale of valid rows and NaN of others into z; the rows with any beyond the limit."""
+    beyond = np.zeros(matrix.shape[0], np.bool_)
     for row in range(matrix.shape[0]):
         if valid[row]:
             hits = 0
@@ -103,7 +103,7 @@ def zscores(
                 value = (matrix[row, column] - mean[column]) / scale[column]
                 hits += abs(value) > limit
                 z[row, column] = value
-            beyond |= hits > 0
+            beyond[row] = hits > 0
         else:
             for column in range(matrix.shape[1]):
                 z[row, column] = np.nan

@@ -12,6 +12,7 @@ from validation.bar_rules import NON_FINITE, PRICE_SCALE, PRICES, BarRules, Pric
 from validation.close_ratio import CloseCarry, Verdict, judge_closes
 from validation.duplicates import EQUAL_COPY, KEPT, judge_duplicates
 from validation.findings import findings_table, joined_findings, minute_text
+from validation.ordering import lexical_order
 
 LARGEST_FLOAT_PRICE = 9.2e9  # the next power of ten does not fit fixed point
 REJECTING_RULES = (
@@ -115,7 +116,7 @@ def sanitise_chunk(rolled: pd.DataFrame, rules: BarRules, carry: tuple[ContractC
 
 def _outcome(rolled: pd.DataFrame, records: _Records, judgement: _Judgement) -> Sanitised:
     rejected = judgement.rule != ""
-    order = np.lexsort([records.source_row, records.publisher, records.contract, records.ts])
+    order = lexical_order([records.source_row, records.publisher, records.contract, records.ts])
     accepted = rolled.take(order[~rejected[order]]).reset_index(drop=True)
     for column in PRICES:
         if accepted[column].dtype == np.int64:
@@ -189,7 +190,7 @@ def _judgement(
     judgement = _Judgement(rows.rule, rows.column, rows.value, rows.limit, np.zeros(len(records.ts), bool))
     standing = np.flatnonzero(judgement.rule == "")
     keys = (records.publisher, records.ts, records.contract)
-    standing = standing[np.lexsort([key[standing] for key in keys])]
+    standing = standing[lexical_order([key[standing] for key in keys])]
     standing = _without_duplicates(records, judgement, standing, keys)
     carry = carry | _judge_levels(records, judgement, standing, rules, carry)
     return judgement, tuple(carry[expiry] for expiry in sorted(carry))

@@ -42,8 +42,8 @@ _FLOW = f"""
 
 {len(FLOW_FEATURES)} more columns with `features.include: [market, order_flow]`, from ten-level books (MBP-10) and trades,
 summed up to the bar by `kernels.features.book_flow.bar_flow`; `loaders.book` builds such books from order-by-order records
-(MBO). A row has order flow when all of the last {FLOW_LOOK_BACK} bars have a book, a mid above zero and a return; any other row holds
-nine zeros, and the mask `has_flow` of the feature set says so. Without books the columns are zeros throughout: the
+(MBO). A row has order flow when all of the last {FLOW_LOOK_BACK} bars have a book, a mid above zero and a return; any other
+row holds nine zeros, and the mask `has_flow` of the feature set says so. Without books the columns are zeros throughout: the
 normaliser leaves a constant column as it is.
 
 | sign | meaning |

@@ -93,7 +93,7 @@ def data_funnel(
     counts = rolled.report
     rejected = sanitised.quarantine.loc[sanitised.quarantine["role"] == FOLLOWED, "rule"].value_counts()
     recorded = ~feature_set.bars["filled"].to_numpy()  # filled rows are no records
-    bars = int(recorded.sum())
+    bars, shown = int(recorded.sum()), recorded & np.asarray(feature_set.valid)
     return {
         "records": sum(int(part.report["records"]) for part in parts),
         "stages": [
@@ -109,19 +109,19 @@ def data_funnel(
             {"name": "accepted", "rows": bars, "dropped": {str(rule): int(rows) for rule, rows in rejected.items()}},
             {
                 "name": "with features",
-                "rows": int((recorded & np.asarray(feature_set.valid)).sum()),
-                "dropped": _without_features(feature_set, recorded),
+                "rows": int(shown.sum()),
+                "dropped": _without_features(recorded, shown),
             },
         ],
     }
 
 
-def _without_features(feature_set: FeatureSet, recorded: NDArray[np.bool_]) -> dict[str, int]:
+def _without_features(recorded: NDArray[np.bool_], shown: NDArray[np.bool_]) -> dict[str, int]:
     """Count the records no model sees: before every feature exists, and beside prices or returns without a logarithm."""
-    missing = ~np.asarray(feature_set.valid)
-    first = int(np.argmin(missing)) if not missing.all() else len(missing)
-    later = int((missing & recorded)[first:].sum())
-    return {"warm-up": int(recorded[:first].sum()), **({"no logarithm in the look-back": later} if later else {})}
+    first = int(np.argmax(shown)) if shown.any() else len(shown)
+    warm_up, all_missing = int(recorded[:first].sum()), int(recorded.sum() - shown.sum())
+    later = all_missing - warm_up
+    return {"warm-up": warm_up, **({"no logarithm in the look-back": later} if later else {})}
 
 
 def rolls(rolled: RolledBars) -> pd.DataFrame:

@@ -116,3 +116,15 @@ def test_kinds_without_a_grammar_follow_the_class(tmp_path: Path) -> None:
     kinds = read_definitions([file]).kinds("BRN", None)
     assert kinds == ["outright", "other_spread", "option", "option", "other_spread", "other_spread", "other"]
     assert read_definitions([file]).kinds("ES", GRAMMARS["GLBX.MDP3"])[0] == "other_root"
+
+
+@pytest.mark.parametrize("changes", [{"maturity_month": 6}, {"instrument_class": "S"}])
+def test_definitions_of_one_symbol_that_contradict_each_other_are_refused(tmp_path: Path, changes: dict[str, object]) -> None:
+    kind = str(changes.pop("instrument_class", "F"))
+    first = write_definitions(tmp_path / "a.dbn", definition(DAY, 1, "ESH4", "ES", "F", maturity_year=2024, maturity_month=3))
+    month = changes.get("maturity_month", 3)
+    second = write_definitions(
+        tmp_path / "b.dbn", definition(DAY, 1, "ESH4", "ES", kind, maturity_year=2024, maturity_month=month)
+    )
+    with pytest.raises(DataError, match=r"definitions of ESH4 \(id 1\) on 2024-03-04: .* remove the file that is wrong"):
+        read_definitions([first, second])

@@ -116,8 +116,13 @@ def test_row_order_and_split_over_files_do_not_matter(seed: int) -> None:  # dbn
 def test_every_choice_agrees_with_a_plain_loop_over_sessions(seed: int) -> None:
     market = random_market(seed)
     result = rolled(market)
-    volume = market.bars.assign(session=market.bars["ts_event"].dt.strftime("%Y%m%d").astype("int32")).pivot_table(
-        index="session", columns="expiry", values="volume", aggfunc="sum", fill_value=0)
+    table = market.bars.assign(session=market.bars["ts_event"].dt.strftime("%Y%m%d").astype("int32"))
+    total, largest, count = (
+        table.pivot_table(index="session", columns="expiry", values="volume", aggfunc=how, fill_value=0)
+        for how in ("sum", "max", "count")
+    )
+    intraday = count.max(axis=1) >= 10  # there the largest bar of each contract is left out
+    volume = total - largest.mul(intraday.astype(int), axis=0)
     expected, current = {}, 202403
     for before, session in zip([None, *volume.index], volume.index, strict=False):
         if before is not None:
@@ -151,3 +156,19 @@ def test_no_bars_no_cycle_and_bad_settings_are_refused() -> None:
         RollSettings(months="HA")
     with pytest.raises(ValueError, match=r"roll\.rule 'calender' is not known; known are volume"):
         RollSettings(rule="calender")
+
+
+@pytest.mark.parametrize("impossible", [False, True])
+def test_one_record_with_an_absurd_volume_cannot_decide_a_roll(impossible: bool) -> None:
+    rows = [
+        (f"2024-03-0{date} 15:{minute:02}", contract, level, volume)
+        for date in (4, 5, 6, 7)
+        for minute in range(12)
+        for contract, level, volume in (("ESH4", 5000.0, 100), ("ESM4", 5050.0, 10))
+    ]
+    poisoned = part([*rows, ("2024-03-05 15:30", "ESM4", 5050.0, 10**18)])
+    if impossible:  # 40 such bars, each with its high below its low
+        more = [(f"2024-03-05 16:{minute:02}", "ESM4", 5050.0, 10**6) for minute in range(40)]
+        poisoned = part([*rows, *more])
+        poisoned.bars["high"] = poisoned.bars["high"] - 10**9 * (poisoned.bars["volume"] == 10**6)
+    assert followed(rolled(poisoned)) == [(20240300 + date, "ESH4") for date in (4, 5, 6, 7)]

@@ -158,6 +158,13 @@ def test_order_flow_without_books_is_constant_and_passes_every_gate():
     assert not normalised.z[made.valid][:, 42:].any()
 
 
+def test_another_bound_of_layer_2_is_another_artefact():
+    """Case D05: a changed sanitiser bound never meets old features."""
+    assert key_of_features(load_settings(["data=x"])) == key_of_features(load_settings(["data=x"]))
+    tighter = load_settings(["data=x", "instrument.limits.log_return=0.05"])
+    assert key_of_features(tighter) != key_of_features(load_settings(["data=x"]))
+
+
 def key_of_features(settings):
     axes = dict.fromkeys(("file", "fold", "strategy", "chunk", "seed", "benchmark"), lambda place: [])
     files = {"bars": (), "definitions": (), "truth": (), "exogenous": (), "statistics": (), "roll_schedule": ()}

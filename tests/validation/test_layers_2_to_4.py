@@ -143,6 +143,20 @@ def test_normaliser_knows_the_train_rows_only():
     assert (fitted.start, fitted.stop, fitted.rows.tolist()) == (20, 60, [40, 40])
 
 
+def test_test_rows_are_scaled_by_the_train_rows_alone():
+    """Case E01: mean 13 and deviation sqrt(5) of the train rows; multiplying the test rows changes nothing before them."""
+    features = np.array([[10.0], [12.0], [14.0], [16.0], [60.0], [-40.0]])
+    fitted = fit_normaliser(features, (0, 4))
+    assert (fitted.mean[0], fitted.scale[0]) == (13.0, pytest.approx(2.23606797749979, rel=1e-15))
+    z, findings = normalise(features, fitted)
+    assert z[4:, 0].tolist() == [20.0, -20.0]
+    np.testing.assert_allclose(findings["value"], [21.01903899, -23.70232056], rtol=1e-9)
+    canary = features * np.array([[1], [1], [1], [1], [10], [10]])
+    again = fit_normaliser(canary, (0, 4))
+    assert (again.mean, again.scale) == (fitted.mean, fitted.scale)
+    np.testing.assert_array_equal(normalise(canary, again)[0][:4], z[:4])
+
+
 def test_zscores_are_clamped_and_missing_values_stay():
     features = np.array([[0.0], [2.0], [np.nan], [100.0], [-np.inf]])
     fitted = fit_normaliser(features, (0, 3))

@@ -26,7 +26,7 @@ def table(rolled_of, picks):
     return both.assign(source_row=np.arange(len(both)))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     picks=st.lists(st.integers(0, len(CLOSES) - 1), min_size=1, max_size=40),
     cuts=st.lists(st.integers(0, 40), max_size=5),

@@ -33,7 +33,7 @@ def assert_same_bits(left, right):
     np.testing.assert_array_equal(left.view(np.int64), right.view(np.int64))
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(cuts=st.lists(st.integers(0, ROWS), max_size=5).map(sorted))
 def test_any_split_gives_the_bits_of_the_whole(bars, returns, whole, cuts):
     parts = list(market_features_in_chunks(bars, returns, cuts))

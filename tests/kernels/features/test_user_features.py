@@ -3,6 +3,7 @@
 import importlib
 import pickle
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,6 +62,18 @@ def test_a_decorated_function_becomes_columns_beside_the_built_in_ones(package, 
     np.testing.assert_array_equal(made.values[1:, 42], expected)
     np.testing.assert_array_equal(made.values[:4, 43], [1.0, 0.0, 1.0, 0.0])
     assert np.isnan(made.values[0, 42])
+
+
+def test_the_feature_of_the_tutorial_works(tmp_path, monkeypatch, bars, returns):
+    page = Path(__file__).resolve().parents[3] / "docs" / "tutorial-feature.md"
+    code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    (tmp_path / "myfeatures.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    made = feature_columns(bars, returns, FeatureSettings(modules=("myfeatures",), names=("ret_1", "vol_10_60", "range_z")))
+    sys.modules.pop("myfeatures")
+    column = made.values[:, 2]
+    assert made.names[2] == "range_z" and made.look_back == 61
+    assert np.isfinite(column[59:]).all() and (np.abs(column[59:]) <= 5).all() and np.isnan(column[:59]).all()
 
 
 def test_names_choose_columns_and_their_order(package, bars, returns):
