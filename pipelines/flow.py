@@ -53,12 +53,20 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
         group: tuple(InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.kind == kind)
         for group, kind in (("bars", "bars"), ("definitions", "definitions"))
     }
+    groups["exogenous"] = tuple(_exogenous_file(one.path) for one in settings.exogenous)
     groups["statistics"] = tuple(
         InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.schema == STATISTICS
     )
     groups["roll_schedule"] = _roll_schedule(settings)
     groups["truth"] = (InputFile(truth, keys.file_digest(truth)),) if truth.is_file() else ()
     return groups
+
+
+def _exogenous_file(name: str) -> InputFile:
+    path = Path(name)
+    if not path.is_file():
+        raise UsageError(f"exogenous: there is no file {name}; give the path of a Parquet or CSV file")
+    return InputFile(path, keys.file_digest(path))
 
 
 def _roll_schedule(settings: Settings) -> tuple[InputFile, ...]:
