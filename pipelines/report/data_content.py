@@ -45,7 +45,7 @@ def data_report_content(
     """
     from pipelines.report.data_figures import draw_data_figures  # the plotting library: see report_content
 
-    valid: NDArray[np.bool_] = np.isfinite(features).all(axis=1)  # type: ignore[assignment]
+    valid: NDArray[np.bool_] = np.isfinite(features).all(axis=1)
     rows = np.flatnonzero(valid)
     days = day_columns(bars, valid, quarantine)
     rejected = rejected_by_rule(quarantine)
