@@ -16,7 +16,8 @@ from kernels.portfolio import BarInputs
 from kernels.simulation import CLOSE, MASKED, OLD_PRICE, OPEN, ROLLED, Conditions, settings_columns
 from kernels.strategy import Strategy
 
-EXECUTORS = ("auto", "cpu", "numpy")
+EXECUTORS = ("auto", "cpu", "cuda", "numpy")
+PRECISIONS = ("fp64", "fp32", "mixed")
 
 
 class SweepError(ValueError):
@@ -25,12 +26,12 @@ class SweepError(ValueError):
 
 def check_settings(capital: float, returns: str, executor: str, precision: str) -> None:
     """Raises ``SweepError`` for a setting that is not one of the known ones."""
-    if executor == "cuda":
-        raise SweepError("executor='cuda': CUDA programs are not in this version; use executor='cpu'")
     if executor not in EXECUTORS:
         raise SweepError(f"executor={executor!r} is unknown: use one of {', '.join(map(repr, EXECUTORS))}")
-    if precision != "fp64":
-        raise SweepError(f"precision={precision!r}: only 'fp64' programs are in this version")
+    if precision not in PRECISIONS:
+        raise SweepError(f"precision={precision!r} is unknown: use one of {', '.join(map(repr, PRECISIONS))}")
+    if precision != "fp64" and executor != "cuda":
+        raise SweepError(f"precision={precision!r} runs on the GPU alone: use executor='cuda', or precision='fp64'")
     if returns not in ("session", "bar"):
         raise SweepError(f"returns={returns!r} is unknown: use 'session' or 'bar'")
     if not (np.isfinite(capital) and capital > 0):

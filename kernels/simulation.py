@@ -115,6 +115,11 @@ def settings_columns(conditions: Conditions) -> dict[str, float]:
     return {CAPITAL: conditions.capital, **{f"terms {k}": float(v) for k, v in conditions.terms._asdict().items()}}
 
 
+def is_setting(column: str) -> bool:
+    """Whether a column is one of ``settings_columns``."""
+    return column == CAPITAL or column.startswith("terms ")
+
+
 def _bar(conditions: Conditions) -> BarInputs:
     rolled = Value("col", (), BOOL, ROLLED) if conditions.rolls else False
     executable = logical_not(Value("col", (), BOOL, MASKED)) if conditions.masks else True

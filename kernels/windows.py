@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels import device_windows
+
 Array: TypeAlias = NDArray[np.float64]
 Parts: TypeAlias = tuple[Array, ...]
 Join: TypeAlias = Callable[[Parts, int, Parts, int], Parts]
@@ -58,7 +60,7 @@ def _join_moments(recent: Parts, recent_bars: int, older: Parts, older_bars: int
 def _extremes(x: Array, windows: Sequence[int], extreme: np.ufunc) -> list[Array]:
     # two overlapping blocks cover any window, since counting a bar twice changes no extreme;
     # x + 0.0 turns -0 into +0: which zero a ufunc picks depends on where in the array it stands
-    results = [np.full(len(x), np.nan) for _ in windows]
+    results = [np.full_like(x, np.nan) for _ in windows]
     block, size = x + 0.0, 1
     while True:
         for result, window in zip(results, windows, strict=True):
@@ -67,7 +69,7 @@ def _extremes(x: Array, windows: Sequence[int], extreme: np.ufunc) -> list[Array
                 extreme(block[older:], block[: len(x) - older], out=result[older:])
         if 2 * size > max(windows):
             return results
-        longer = np.full(len(x), np.nan)
+        longer = np.full_like(x, np.nan)
         if size < len(x):
             extreme(block[size:], block[: len(x) - size], out=longer[size:])
         block, size = longer, 2 * size
@@ -84,6 +86,9 @@ def _shifted(parts: Parts, bars: int) -> Parts:
 
 
 def _doubling(blocks: Parts, windows: Sequence[int], join: Join) -> list[Any]:
+    if not isinstance(blocks[0], np.ndarray):  # a device's array: one operation for all windows, not one for each
+        with np.errstate(all="ignore"):
+            return device_windows.doubling(blocks, windows, join)
     results: list[Parts | None] = [None] * len(windows)
     covered = [0] * len(windows)
     size = 1

@@ -287,9 +287,9 @@ def test_strategies_travel_between_processes(random_bars, contract, same_bits):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"executor": "cuda"}, SweepError, r"executor='cuda': CUDA programs are not in this version"),
-        ({"executor": "gpu"}, SweepError, r"executor='gpu' is unknown: use one of 'auto', 'cpu', 'numpy'"),
-        ({"precision": "mixed"}, SweepError, r"precision='mixed': only 'fp64'"),
+        ({"executor": "gpu"}, SweepError, r"executor='gpu' is unknown: use one of 'auto', 'cpu', 'cuda', 'numpy'"),
+        ({"precision": "fp16"}, SweepError, r"precision='fp16' is unknown: use one of 'fp64', 'fp32', 'mixed'"),
+        ({"precision": "mixed"}, SweepError, r"precision='mixed' runs on the GPU alone: use executor='cuda'"),
         ({"returns": "day"}, SweepError, r"returns='day' is unknown"),
         ({"capital": 0.0}, SweepError, r"capital=0.0: must be finite and > 0"),
         ({"metrics": ["sharp"]}, MetricError, r"metric 'sharp' is unknown"),

@@ -1,0 +1,130 @@
+// A walkfold program; written by kernels.cuda_text, named by its digest.
+typedef double real;
+typedef double2 real2;
+
+__device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
+
+extern "C" __global__ void __launch_bounds__(128, 1)
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const real* __restrict__ settings, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread >= count) return;
+    const size_t lane = order[thread], all = count;
+    real s0 = states[0 * all + lane];
+    real s1 = states[1 * all + lane];
+    real s2 = states[2 * all + lane];
+    real s3 = states[3 * all + lane];
+    real s4 = states[4 * all + lane];
+    real s5 = states[5 * all + lane];
+    real s6 = states[6 * all + lane];
+    real s7 = states[7 * all + lane];
+    real s8 = states[8 * all + lane];
+    real s9 = states[9 * all + lane];
+    real s10 = states[10 * all + lane];
+    const real setting1 = settings[0];
+    const real setting4 = settings[1];
+    const real setting5 = settings[2];
+    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
+    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
+    const real* record = rows + (size_t)start * 4;
+#pragma unroll 2
+    for (int t = start; t < stop; ++t, record += 4, f0 += columns0, f1 += columns1) {
+        const real2 r0 = __ldg((const real2*)(record + 0));
+        const real2 r1 = __ldg((const real2*)(record + 2));
+        const real v0 = r0.x;
+        const real v1 = __ldg(f0 - 1 * (size_t)columns0);
+        const bool v2 = v0 > v1;
+        const real v3 = 0x1.0000000000000p+0;
+        const real v4 = __ldg(f1 - 1 * (size_t)columns1);
+        const bool v5 = v0 < v4;
+        const real v6 = -0x1.0000000000000p+0;
+        const real v7 = s0;
+        const real v8 = (v5 ? v6 : v7);
+        const real v9 = (v2 ? v3 : v8);
+        const real v10 = setting1;
+        const real v11 = s4;
+        const real v12 = s2;
+        const real v13 = r0.y;
+        const real v14 = s3;
+        const real v15 = v13 - v14;
+        const real v16 = v12 * v15;
+        const real v17 = s1;
+        const real v18 = 0x0.0p+0;
+        const bool v19 = v17 > v18;
+        const real v20 = (v19 ? v7 : v18);
+        const real v21 = r1.x;
+        const real v22 = v20 * v21;
+        const real v23 = v16 + v22;
+        const real v24 = setting4;
+        const real v25 = v23 * v24;
+        const real v26 = v11 + v25;
+        const real v27 = s5;
+        const real v28 = v20 - v12;
+        const real v29 = fabs(v28);
+        const real v30 = setting5;
+        const real v31 = v29 * v30;
+        const real v32 = v27 + v31;
+        const real v33 = v26 - v32;
+        const real v34 = v10 + v33;
+        const bool v35 = v34 < v17;
+        const real v36 = (v35 ? v34 : v17);
+        const real v37 = r1.y;
+        const real v38 = s6;
+        const bool v39 = v12 != v18;
+        const real v40 = v12 * v20;
+        const bool v41 = v40 <= v18;
+        const bool v42 = v39 & v41;
+        const real v45 = s7;
+        const real v52 = s10;
+        const real v58 = s8;
+        const real v61 = s9;
+        real v43 = v18;
+        real v56 = v18;
+        real v59 = v18;
+        real v64 = v18;
+        real v66 = v52;
+        if (v42) {
+            v43 = (v42 ? v3 : v18);
+            const real v46 = v16 * v24;
+            const real v47 = v11 + v46;
+            const real v48 = v47 - v27;
+            const real v49 = fabs(v12);
+            const real v50 = v49 * v30;
+            const real v51 = v48 - v50;
+            const real v53 = v51 - v52;
+            const bool v54 = v53 > v18;
+            const bool v55 = v42 & v54;
+            v56 = (v55 ? v3 : v18);
+            v59 = (v55 ? v53 : v18);
+            const bool v62 = v53 < v18;
+            const bool v63 = v42 & v62;
+            v64 = (v63 ? v53 : v18);
+            v66 = (v42 ? v51 : v52);
+        }
+        const real v44 = v38 + v43;
+        const real v57 = v45 + v56;
+        const real v60 = v58 + v59;
+        const real v65 = v61 + v64;
+        s0 = v9;
+        s1 = v36;
+        s2 = v20;
+        s3 = v37;
+        s4 = v26;
+        s5 = v32;
+        s6 = v44;
+        s7 = v57;
+        s8 = v60;
+        s9 = v65;
+        s10 = v66;
+    }
+    states[0 * all + lane] = canonical(s0);
+    states[1 * all + lane] = canonical(s1);
+    states[2 * all + lane] = canonical(s2);
+    states[3 * all + lane] = canonical(s3);
+    states[4 * all + lane] = canonical(s4);
+    states[5 * all + lane] = canonical(s5);
+    states[6 * all + lane] = canonical(s6);
+    states[7 * all + lane] = canonical(s7);
+    states[8 * all + lane] = canonical(s8);
+    states[9 * all + lane] = canonical(s9);
+    states[10 * all + lane] = canonical(s10);
+}
