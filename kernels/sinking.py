@@ -13,7 +13,7 @@ from typing import TypeAlias
 from kernels.opcodes import OPCODES
 from kernels.program import Program
 
-LEAST_SLOTS = 8
+LEAST_SLOTS = 6
 """A branch costs about as much as this many arithmetic instructions of a GPU; a division alone is worth one."""
 
 
@@ -36,7 +36,9 @@ def schedule(program: Program) -> Schedule:
     users = _users(program)
     groups: list[Branch] = []
     taken: set[int] = set()
-    for condition in dict.fromkeys(i.operands[0] for i in program.instructions if i.op == "select"):
+    for condition in _conditions(program):
+        if condition in taken:
+            continue
         members: list[int] = []
         for register in _dependants(program, condition, taken):
             if _ordered(program, [*groups, _branch(program, users, condition, [*members, register])]) is not None:
@@ -66,6 +68,14 @@ def _users(program: Program) -> list[list[tuple[int, int]]]:
     for register in (*(state.register for state in program.states), *(output.register for output in program.outputs)):
         users[register].append((-1, 0))
     return users
+
+
+def _conditions(program: Program) -> list[int]:
+    """What selects and conjunctions test, in order: the one computed first covers those that narrow it."""
+    tested: set[int] = set()
+    for item in program.instructions:
+        tested.update(item.operands[:1] if item.op == "select" else item.operands if item.op == "and" else ())
+    return sorted(tested)
 
 
 def _dependants(program: Program, condition: int, taken: set[int]) -> list[int]:
