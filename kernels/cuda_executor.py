@@ -97,10 +97,9 @@ class CudaExecutor:
         record = records(program)
         rows = np.zeros((len(inputs.rows), record.width), self._real)
         rows[:, : len(record.varying)] = inputs.rows[:, list(record.varying)]
-        settings = np.zeros(len(record.settings) + 1, self._real)
-        settings[:-1] = inputs.rows[0, list(record.settings)] if len(inputs.rows) else 0.0
+        settings = [self._real(inputs.rows[0, row]) for row in record.settings]
         families = [cupy.asarray(f, dtype=self._real, order="C") for f in inputs.families[: family_count(program)]]
-        return [cupy.asarray(rows), cupy.asarray(inputs.event.view(np.uint8)), cupy.asarray(settings), families]
+        return [cupy.asarray(rows), cupy.asarray(inputs.event.view(np.uint8)), settings, families]
 
     def _launch(
         self,
@@ -129,7 +128,7 @@ class CudaExecutor:
         begun, ended = cupy.cuda.Event(), cupy.cuda.Event()
         begun.record()
         blocks = -(-count // shape.threads)
-        arguments = (rows, event, settings, order, index, lanes, final, outputs, *numbers, *pairs)
+        arguments = (rows, event, order, index, lanes, final, outputs, *numbers, *settings, *pairs)
         kernel.function((blocks,), (shape.threads,), arguments)
         ended.record()
         ended.synchronize()

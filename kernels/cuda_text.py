@@ -1,7 +1,7 @@
 """A program printed as CUDA C++: pure text, no compilation.
 
 One thread is a lane; its states are registers. Rows that vary lie side by side, one record a bar, and are read in
-pairs by all threads of a warp at once; settings are read before the loop. Bars without events run a shorter body
+pairs by all threads of a warp at once; settings are arguments. Bars without events run a shorter body
 (``kernels.specialise``), and what only a rare condition needs stands in a branch on it (``kernels.sinking``). Float
 constants are hexadecimal, so that no compiler rounds them, and NaN is made canonical where values leave the kernel.
 The text must be compiled without contraction of multiplications and additions (``--fmad=false``).
@@ -32,7 +32,7 @@ class Shape:
 
     threads: int = 128
     blocks: int = 1
-    unroll: int = 2
+    unroll: int = 1
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ def family_count(program: Program) -> int:
 def cuda_text(program: Program, precision: str = "fp64", shape: Shape | None = None) -> str:
     """Source of the kernel ``run``; pure function of its arguments.
 
-    ``run`` advances ``count`` lanes over bars [start, stop): ``rows`` [bars, record], ``event`` [bars], ``settings``,
-    ``index`` [families, lanes], ``lanes`` [lane values, lanes], ``states`` [states, lanes], updated in place,
-    ``outputs`` [outputs, stop - start, lanes], and for each family its matrix and its number of columns. Thread n runs
-    lane ``order[n]``.
+    ``run`` advances ``count`` lanes over bars [start, stop): ``rows`` [bars, record], ``event`` [bars], ``index``
+    [families, lanes], ``lanes`` [lane values, lanes], ``states`` [states, lanes], updated in place,
+    ``outputs`` [outputs, stop - start, lanes]; settings by value, so that they take no registers; and for each family
+    its matrix and its number of columns. Thread n runs lane ``order[n]``.
     """
     printer = _Printer(program, precision, shape or Shape())
     return "\n".join(printer.lines()) + "\n"
@@ -111,7 +111,6 @@ class _Printer:
         fixed = [
             "const real* __restrict__ rows",
             "const unsigned char* __restrict__ event",
-            "const real* __restrict__ settings",
             "const int* __restrict__ order",
             "const int* __restrict__ index",
             "const real* __restrict__ lanes",
@@ -121,6 +120,7 @@ class _Printer:
             "const int stop",
             "const int count",
         ]
+        fixed += [f"const real setting{row}" for row in self.records.settings]
         return fixed + [
             text
             for place in range(self.families)
@@ -132,10 +132,10 @@ class _Printer:
         lines = [
             "const int thread = blockIdx.x * blockDim.x + threadIdx.x;",
             "if (thread >= count) return;",
-            "const size_t lane = order[thread], all = count;",
+            "const int lane = order[thread];",
+            "const size_t all = count;",
             *(f"real s{place} = states[{place} * all + lane];" for place in self.state.values()),
             *(f"const real lane{place} = lanes[{place} * all + lane];" for place in self.lanes),
-            *(f"const real setting{row} = settings[{place}];" for place, row in enumerate(self.records.settings)),
             *(
                 f"const real* f{place} = family{place} + (size_t)start * columns{place} + index[{place} * all + lane];"
                 for place in range(self.families)

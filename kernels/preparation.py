@@ -12,8 +12,8 @@ from kernels.annualisation import session_dates
 from kernels.bars import BarsError, bar_label
 from kernels.expressions import nodes
 from kernels.plan import Window
-from kernels.portfolio import BarInputs
-from kernels.simulation import CLOSE, MASKED, OLD_PRICE, OPEN, ROLLED, Conditions, settings_columns
+from kernels.portfolio import START, BarInputs
+from kernels.simulation import CLOSE, MARK, MASKED, OLD_PRICE, OPEN, ROLLED, Conditions, settings_columns
 from kernels.strategy import Strategy
 
 EXECUTORS = ("auto", "cpu", "cuda", "numpy")
@@ -84,6 +84,7 @@ def program_columns(
         OPEN: inputs.open,
         CLOSE: inputs.close,
         OLD_PRICE: inputs.old_price,
+        MARK: _marks(inputs),
         ROLLED: inputs.rolled,
         MASKED: ~inputs.executable,
     }
@@ -91,6 +92,13 @@ def program_columns(
         if node.op == "col" and node.detail not in columns:
             columns[node.detail] = _strategy_column(strategy, bars, node.detail)
     return {name: np.ascontiguousarray(column[:stop]) for name, column in columns.items()}
+
+
+def _marks(inputs: BarInputs) -> NDArray[np.float64]:
+    """The last close before each bar of a bar that could execute, 0 before the first: [bars]."""
+    closes = pd.Series(np.where(inputs.executable, inputs.close, np.nan)).ffill().shift()
+    marks: NDArray[np.float64] = closes.fillna(START.mark).to_numpy(dtype=np.float64)
+    return marks
 
 
 def period_ends(bars: pd.DataFrame, returns: str, stop: int) -> NDArray[np.bool_]:

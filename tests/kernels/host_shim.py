@@ -55,7 +55,7 @@ def run_text(
     record = records(program)
     rows = np.zeros((len(inputs.rows), record.width), real)
     rows[:, : len(record.varying)] = inputs.rows[:, list(record.varying)]
-    settings = np.array([inputs.rows[0, row] for row in record.settings] + [0.0], real)
+    number = ctypes.c_double if precision == "fp64" else ctypes.c_float
     order = np.arange(count, dtype=np.int32)
     index = np.ascontiguousarray(inputs.index, dtype=np.int32)
     lanes = np.ascontiguousarray(inputs.lanes, dtype=real)
@@ -63,9 +63,10 @@ def run_text(
     outputs = np.empty((len(program.outputs), stop - start, count), real)
     families = [np.ascontiguousarray(family, dtype=real) for family in inputs.families[: family_count(program)]]
     event = inputs.event.view(np.uint8)
-    arrays = [rows, event, settings, order, index, lanes, final, outputs]
+    arrays = [rows, event, order, index, lanes, final, outputs]
     arguments = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
     arguments += [ctypes.c_int(start), ctypes.c_int(stop), ctypes.c_int(count)]
+    arguments += [number(inputs.rows[0, row]) for row in record.settings]
     for family in families:
         arguments += [ctypes.c_void_p(family.ctypes.data), ctypes.c_int(family.shape[1])]
     library.launch(ctypes.c_int(count), *arguments)

@@ -98,7 +98,7 @@ def test_any_data_gives_the_same_bits(program_cache, case, rolls, masks, gaps, w
 def test_chunks_change_no_bits(program_cache):
     case = CASES[0]
     whole = case.run("cuda", cache=program_cache)
-    parts = case.run("cuda", cache=program_cache, row_bytes=20_000)
+    parts = case.run("cuda", cache=program_cache, row_bytes=9_000)
     assert parts.profile["chunks"] > 1 and same_tables(parts.table, whole.table)
     lanes = case.run("cuda", cache=program_cache, device_bytes=2_000)
     assert lanes.profile["launches"] > whole.profile["launches"] and same_tables(lanes.table, whole.table)

@@ -5,28 +5,25 @@ typedef double2 real2;
 __device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const real* __restrict__ settings, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real* __restrict__ family0, const int columns0) {
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting0, const real setting3, const real* __restrict__ family0, const int columns0) {
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;
     if (thread >= count) return;
-    const size_t lane = order[thread], all = count;
+    const int lane = order[thread];
+    const size_t all = count;
     real s0 = states[0 * all + lane];
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
     real s4 = states[4 * all + lane];
-    real s5 = states[5 * all + lane];
     const real lane0 = lanes[0 * all + lane];
     const real lane1 = lanes[1 * all + lane];
     const real lane2 = lanes[2 * all + lane];
     const real lane3 = lanes[3 * all + lane];
-    const real setting0 = settings[0];
-    const real setting3 = settings[1];
     const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* record = rows + (size_t)start * 4;
-#pragma unroll 2
-    for (int t = start; t < stop; ++t, record += 4, f0 += columns0) {
+    const real* record = rows + (size_t)start * 2;
+#pragma unroll 1
+    for (int t = start; t < stop; ++t, record += 2, f0 += columns0) {
         const real2 r0 = __ldg((const real2*)(record + 0));
-        const real2 r1 = __ldg((const real2*)(record + 2));
         const real v0 = __ldg(f0);
         const real v1 = lane0;
         const bool v2 = v0 > v1;
@@ -49,43 +46,38 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v19 = (v5 ? v6 : v18);
         const real v20 = (v2 ? v3 : v19);
         const real v21 = setting0;
-        const real v22 = s4;
+        const real v22 = s3;
         const real v23 = s2;
         const real v24 = r0.x;
-        const real v25 = s3;
-        const real v26 = v24 - v25;
-        const real v27 = v23 * v26;
-        const real v28 = s1;
-        const bool v29 = v28 > v8;
-        const real v30 = (v29 ? v7 : v8);
-        const real v31 = r0.y;
-        const real v32 = v30 * v31;
-        const real v33 = v27 + v32;
-        const real v34 = v22 + v33;
-        const bool v35 = v30 != v23;
-        const real v36 = s5;
-        const real v37 = v30 - v23;
-        const real v38 = fabs(v37);
-        const real v39 = setting3;
-        const real v40 = v38 * v39;
-        const real v41 = v36 + v40;
-        const real v42 = (v35 ? v41 : v36);
-        const real v43 = v34 - v42;
-        const real v44 = v21 + v43;
-        const bool v45 = v44 < v28;
-        const real v46 = (v45 ? v44 : v28);
-        const real v47 = r1.x;
+        const real v25 = v23 * v24;
+        const real v26 = s1;
+        const bool v27 = v26 > v8;
+        const real v28 = (v27 ? v7 : v8);
+        const real v29 = r0.y;
+        const real v30 = v28 * v29;
+        const real v31 = v25 + v30;
+        const real v32 = v22 + v31;
+        const bool v33 = v28 != v23;
+        const real v34 = s4;
+        const real v35 = v28 - v23;
+        const real v36 = fabs(v35);
+        const real v37 = setting3;
+        const real v38 = v36 * v37;
+        const real v39 = v34 + v38;
+        const real v40 = (v33 ? v39 : v34);
+        const real v41 = v32 - v40;
+        const real v42 = v21 + v41;
+        const bool v43 = v42 < v26;
+        const real v44 = (v43 ? v42 : v26);
         s0 = v20;
-        s1 = v46;
-        s2 = v30;
-        s3 = v47;
-        s4 = v34;
-        s5 = v42;
+        s1 = v44;
+        s2 = v28;
+        s3 = v32;
+        s4 = v40;
     }
     states[0 * all + lane] = canonical(s0);
     states[1 * all + lane] = canonical(s1);
     states[2 * all + lane] = canonical(s2);
     states[3 * all + lane] = canonical(s3);
     states[4 * all + lane] = canonical(s4);
-    states[5 * all + lane] = canonical(s5);
 }
