@@ -5,7 +5,8 @@ memory limit run one part after another; the parts do not change any value. In f
 the other executors'; fp32 rounds every operation to single precision and is for scanning alone.
 """
 
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.cuda_modules import Kernel, Modules
-from kernels.cuda_text import Shape, cuda_text, family_count, records
+from kernels.cuda_text import SHAPES, Shape, cuda_text, family_count, records
 from kernels.executor import Device, Inputs, Run, canonical
 from kernels.program import Program
 
 SHARE_OF_FREE_MEMORY = 0.8
 """Part of the free device memory that lanes may take where no limit is given."""
+
+REGISTERS = 65_536
+"""Registers of a multiprocessor, on every architecture since compute capability 3.5; handed out by eights a thread."""
 
 
 class DeviceMemoryError(MemoryError):
@@ -40,18 +44,14 @@ class CudaExecutor:
     kernel_seconds: float = 0.0
     launches: int = 0
     peak_bytes: int = 0
+    compile_seconds: float = 0.0
     _modules: Modules | None = None
-    _texts: dict[Program, str] = field(default_factory=dict)
+    _chosen: dict[Program, Kernel] = field(default_factory=dict)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that ran, in the order of first use."""
-        return () if self._modules is None else self._modules.kernels
-
-    @property
-    def compile_seconds(self) -> float:
-        """What printing, building and loading machine code took."""
-        return sum(kernel.seconds for kernel in self.kernels)
+        return tuple(self._chosen.values())
 
     @property
     def device(self) -> Device:
@@ -124,12 +124,12 @@ class CudaExecutor:
         pairs = [value for family in families for value in (family, np.int32(family.shape[1]))]
         numbers = [np.int32(start), np.int32(stop), np.int32(count)]
         kernel = self._kernel(program)
-        shape = self.shape or Shape()
+        threads = (self.shape or SHAPES[self.precision]).threads
         begun, ended = cupy.cuda.Event(), cupy.cuda.Event()
         begun.record()
-        blocks = -(-count // shape.threads)
+        blocks = -(-count // threads)
         arguments = (rows, event, order, index, lanes, final, outputs, *numbers, *settings, *pairs)
-        kernel.function((blocks,), (shape.threads,), arguments)
+        kernel.function((blocks,), (threads,), arguments)
         ended.record()
         ended.synchronize()
         self.kernel_seconds += cupy.cuda.get_elapsed_time(begun, ended) / 1e3
@@ -150,11 +150,26 @@ class CudaExecutor:
         return final
 
     def _kernel(self, program: Program) -> Kernel:
+        if program not in self._chosen:
+            begun = time.perf_counter()
+            self._chosen[program] = self._best(program)
+            self.compile_seconds += time.perf_counter() - begun
+        return self._chosen[program]
+
+    def _best(self, program: Program) -> Kernel:
+        """The kernel with the most blocks on a multiprocessor that keeps all values in registers."""
         if self._modules is None:
             self._modules = Modules(self.cache)
-        if program not in self._texts:
-            self._texts[program] = cuda_text(program, self.precision, self.shape)
-        return self._modules.kernel(self._texts[program])
+        shape = self.shape or SHAPES[self.precision]
+        plain = self._modules.kernel(cuda_text(program, self.precision, shape))
+        if self.shape is not None or program.outputs:  # a program that records every bar runs few lanes
+            return plain
+        blocks = REGISTERS // (-(-plain.registers // 8) * 8 * shape.threads)
+        for wanted in (blocks + 1, blocks):
+            crowded = self._modules.kernel(cuda_text(program, self.precision, replace(shape, blocks=wanted)))
+            if crowded.local_bytes == 0:
+                return crowded
+        return plain
 
     def _lanes_at_once(self, program: Program, bars: int, count: int) -> int:
         import cupy

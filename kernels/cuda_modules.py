@@ -44,11 +44,6 @@ class Modules:
             self._kernels[text] = self._load(text)
         return self._kernels[text]
 
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """All kernels so far, in the order of first use."""
-        return tuple(self._kernels.values())
-
     def _load(self, text: str) -> Kernel:
         import cupy
 

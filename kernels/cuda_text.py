@@ -25,14 +25,29 @@ _CANONICAL = {
     "fp32": "__int_as_float(0x7fc00000)",
 }
 
+_PREFETCH = (
+    "__device__ __forceinline__ void prefetch(const real* address) {",
+    "#ifdef __CUDA_ARCH__",
+    '    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));',
+    "#endif",
+    "}",
+)
+
 
 @dataclass(frozen=True)
 class Shape:
-    """How a program is laid over the device: threads a block, blocks wanted on a multiprocessor, bars unrolled."""
+    """How a program is laid over the device: threads a block, blocks wanted on a multiprocessor, bars unrolled, and how
+    many bars ahead families are called into the nearest cache (0: not at all).
+    """
 
     threads: int = 128
     blocks: int = 1
     unroll: int = 1
+    ahead: int = 1
+
+
+SHAPES = {"fp64": Shape(), "fp32": Shape(unroll=4, ahead=0)}
+"""What was fastest on an H200 without spilling (docs/benchmarks/sweep_cuda.md)."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +87,7 @@ def cuda_text(program: Program, precision: str = "fp64", shape: Shape | None = N
     ``outputs`` [outputs, stop - start, lanes]; settings by value, so that they take no registers; and for each family
     its matrix and its number of columns. Thread n runs lane ``order[n]``.
     """
-    printer = _Printer(program, precision, shape or Shape())
+    printer = _Printer(program, precision, shape or SHAPES[precision])
     return "\n".join(printer.lines()) + "\n"
 
 
@@ -100,12 +115,17 @@ class _Printer:
             f"typedef {real}2 real2;",
             "",
             f"__device__ __forceinline__ real canonical(real x) {{ return x != x ? {_CANONICAL[self.precision]} : x; }}",
+            *(_PREFETCH if self._prefetches else ()),
             "",
             f'extern "C" __global__ void __launch_bounds__({self.shape.threads}, {self.shape.blocks})',
             f"run({', '.join(self._parameters())}) {{",
             *_indented(1, self._body()),
             "}",
         ]
+
+    @property
+    def _prefetches(self) -> bool:
+        return self.families > 0 and self.shape.ahead > 0
 
     def _parameters(self) -> list[str]:
         fixed = [
@@ -151,10 +171,17 @@ class _Printer:
             *lines,
             f"#pragma unroll {self.shape.unroll}",
             f"for (int t = start; t < stop; ++t, {', '.join(moves)}) {{",
-            *_indented(1, self._bar()),
+            *_indented(1, [*self._calls_ahead(), *self._bar()]),
             "}",
             *(f"states[{place} * all + lane] = canonical(s{place});" for place in self.state.values()),
         ]
+
+    def _calls_ahead(self) -> list[str]:
+        if not self._prefetches:
+            return []
+        ahead = self.shape.ahead
+        calls = [f"prefetch(f{place} + {ahead} * (size_t)columns{place});" for place in range(self.families)]
+        return [f"if (t + {ahead} < stop) {{ {' '.join(calls)} }}"]
 
     def _bar(self) -> list[str]:
         if not self.program.events:

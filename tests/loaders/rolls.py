@@ -23,14 +23,24 @@ def part(rows: Iterable[Row], listed: Iterable[tuple[str, int, int]] = LISTED, o
     prices = np.array([round(level * POINT) for level in levels])
     months = contract_months(contracts, GRAMMARS["GLBX.MDP3"])
     n = len(ts)
-    bars = table(OUTRIGHT_COLUMNS, {
-        "ts_event": ts, "publisher_id": np.ones(n), "instrument_id": np.ones(n), "contract": list(contracts),
-        "expiry": months.expiries(np.arange(n), ts // 86_400_000_000_000),
-        **dict.fromkeys(("open", "high", "low", "close"), prices),
-        "volume": np.array(volumes), "source_row": (ordinal << 40) + np.arange(n), "backwards": np.zeros(n),
-    })
-    listing = pd.DataFrame([(expiry, name, 20231201, last) for name, expiry, last in listed],
-                           columns=["expiry", "contract", "first", "last"])
+    bars = table(
+        OUTRIGHT_COLUMNS,
+        {
+            "ts_event": ts,
+            "publisher_id": np.ones(n),
+            "instrument_id": np.ones(n),
+            "contract": list(contracts),
+            "expiry": months.expiries(np.arange(n), ts // 86_400_000_000_000),
+            **dict.fromkeys(("open", "high", "low", "close"), prices),
+            "volume": np.array(volumes),
+            "source_row": (ordinal << 40) + np.arange(n),
+            "backwards": np.zeros(n),
+        },
+    )
+    listing = pd.DataFrame(
+        [(expiry, name, 20231201, last) for name, expiry, last in listed],
+        columns=["expiry", "contract", "first", "last"],
+    )
     return OutrightBars(bars, listing, {})
 
 

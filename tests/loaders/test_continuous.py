@@ -10,8 +10,10 @@ from loaders.types import BAR_COLUMNS
 from tests.loaders.rolls import Row, accepted, part, rolled
 
 BEFORE = [  # ESM4 leads the session of the 4th, so the session of the 5th follows it
-    ("2024-03-04 15:00", "ESH4", 5000.0, 1), ("2024-03-04 15:00", "ESM4", 5050.0, 9),
-    ("2024-03-04 15:01", "ESH4", 5001.0, 1), ("2024-03-04 15:01", "ESM4", 5051.5, 9),
+    ("2024-03-04 15:00", "ESH4", 5000.0, 1),
+    ("2024-03-04 15:00", "ESM4", 5050.0, 9),
+    ("2024-03-04 15:01", "ESH4", 5001.0, 1),
+    ("2024-03-04 15:01", "ESM4", 5051.5, 9),
     ("2024-03-04 15:02", "ESH4", 5003.0, 1),
 ]
 
@@ -39,8 +41,11 @@ def test_levels_move_by_the_difference_at_the_last_common_minute() -> None:
 
 
 def test_the_old_price_is_the_open_of_the_contract_left_where_it_trades() -> None:
-    left = [("2024-03-05 14:58", "ESH4", 5008.0, 1), ("2024-03-05 15:00", "ESH4", 5009.0, 1),
-            ("2024-03-05 15:02", "ESH4", 1.0, 1)]
+    left = [
+        ("2024-03-05 14:58", "ESH4", 5008.0, 1),
+        ("2024-03-05 15:00", "ESH4", 5009.0, 1),
+        ("2024-03-05 15:02", "ESH4", 1.0, 1),
+    ]
     bars = series([*BEFORE, *left, ("2024-03-05 15:00", "ESM4", 5060.0, 7)])
     assert bars["old_price"].iloc[-1] == 5009
     bars = series([*BEFORE, *left[:1], ("2024-03-05 15:00", "ESM4", 5060.0, 7)])
@@ -48,17 +53,24 @@ def test_the_old_price_is_the_open_of_the_contract_left_where_it_trades() -> Non
 
 
 def test_without_a_common_minute_the_levels_join_at_the_roll_bar() -> None:
-    rows = [("2024-03-04 15:00", "ESH4", 5000.0, 1), ("2024-03-04 15:01", "ESM4", 5050.0, 9),
-            ("2024-03-05 15:00", "ESM4", 5061.0, 7)]
+    rows = [
+        ("2024-03-04 15:00", "ESH4", 5000.0, 1),
+        ("2024-03-04 15:01", "ESM4", 5050.0, 9),
+        ("2024-03-05 15:00", "ESM4", 5061.0, 7),
+    ]
     rolled_table = accepted(rolled(part(rows)).bars)
     bars = continuous_bars(rolled_table[rolled_table["role"] != "next"])
     assert bars[["old_price", "adj_open"]].iloc[-1].tolist() == [5000, 5000]
 
 
 def test_roll_profit_is_the_sum_inside_contracts() -> None:  # case C17
-    rows = [("2024-03-04 15:00", "ESH4", 4020.375, 1), ("2024-03-04 15:01", "ESH4", 4030.375, 1),
-            ("2024-03-04 15:01", "ESM4", 4063.375, 99), ("2024-03-05 15:00", "ESM4", 4063.375, 5),
-            ("2024-03-05 15:01", "ESM4", 4065.375, 5)]
+    rows = [
+        ("2024-03-04 15:00", "ESH4", 4020.375, 1),
+        ("2024-03-04 15:01", "ESH4", 4030.375, 1),
+        ("2024-03-04 15:01", "ESM4", 4063.375, 99),
+        ("2024-03-05 15:00", "ESM4", 4063.375, 5),
+        ("2024-03-05 15:01", "ESM4", 4065.375, 5),
+    ]
     bars = series(rows)
     assert bars["adj_close"].diff().sum() == 12.0
     assert bars["old_price"].iloc[2] == 4030.375
@@ -73,8 +85,13 @@ def test_a_later_roll_never_changes_an_earlier_level() -> None:
 
 
 def test_rejected_bars_of_the_new_contract_move_the_roll_bar() -> None:
-    rows = [*BEFORE, ("2024-03-05 15:00", "ESM4", 0.0, 7), ("2024-03-05 15:00", "ESH4", 5004.0, 1),
-            ("2024-03-05 15:01", "ESH4", 5006.0, 1), ("2024-03-05 15:01", "ESM4", 5057.0, 7)]
+    rows = [
+        *BEFORE,
+        ("2024-03-05 15:00", "ESM4", 0.0, 7),
+        ("2024-03-05 15:00", "ESH4", 5004.0, 1),
+        ("2024-03-05 15:01", "ESH4", 5006.0, 1),
+        ("2024-03-05 15:01", "ESM4", 5057.0, 7),
+    ]
     rows_in = accepted(rolled(part(rows)).bars)
     bars = continuous_bars(rows_in[rows_in["close"] > 0])
     assert bars["ts_event"].iloc[-1] == pd.Timestamp("2024-03-05 15:01", tz="UTC")

@@ -32,7 +32,11 @@ def test_a_file_is_described_without_its_records(path: Path) -> None:
     path.write_bytes(whole[:-10])  # damage in the records is found when they are read
     described = describe(path)
     assert (described.kind, described.schema, described.dataset, described.stype_in) == (
-        "bars", "ohlcv-1m", "GLBX.MDP3", "parent")
+        "bars",
+        "ohlcv-1m",
+        "GLBX.MDP3",
+        "parent",
+    )
     assert (described.start, described.end, described.symbols) == (ns(START), ns(END), ("ES.FUT",))
     assert described.bytes == len(whole) - 10
 
@@ -60,7 +64,8 @@ def test_bars_definitions_and_the_rest_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     files = list_data_files(tmp_path)
     assert [(file.path.name, file.kind, file.reason) for file in files] == [
-        ("z.dbn.zst", "bars", ""), ("a.dbn.zst", "definitions", ""),
+        ("z.dbn.zst", "bars", ""),
+        ("a.dbn.zst", "definitions", ""),
         ("manifest.json", "ignored", "not named .dbn or .dbn.zst"),
         ("trades.dbn", "ignored", "schema trades is not read"),
     ]

@@ -3,6 +3,11 @@ typedef double real;
 typedef double2 real2;
 
 __device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
+__device__ __forceinline__ void prefetch(const real* address) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));
+#endif
+}
 
 extern "C" __global__ void __launch_bounds__(128, 1)
 run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting0, const real setting3, const real setting4, const real* __restrict__ family0, const int columns0) {
@@ -38,6 +43,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     const real* record = rows + (size_t)start * 4;
 #pragma unroll 1
     for (int t = start; t < stop; ++t, record += 4, f0 += columns0) {
+        if (t + 1 < stop) { prefetch(f0 + 1 * (size_t)columns0); }
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
