@@ -41,5 +41,5 @@ def positions() -> Strategy:
 
 
 STRATEGIES: dict[str, Callable[[], Strategy]] = {
-    strategy.__name__: strategy for strategy in (ema_cross, zscore_reversion, donchian_breakout, positions)
+    strategy.__name__: strategy for strategy in (ema_cross, zscore_reversion, donchian_breakout)
 }

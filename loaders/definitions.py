@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from loaders.errors import DataError
 from loaders.grammar import OPTION, OTHER, OTHER_ROOT, OTHER_SPREAD, OUTRIGHT, SPREADS, Grammar
+from loaders.layouts import DEFINITION
 from loaders.records import open_dbn
 from loaders.symbols import pack
-from loaders.types import DEFINITION, NS_PER_DAY
+from loaders.types import NS_PER_DAY
 
 NO_DEFINITION = -1
 _CLASS_KINDS = {"C": OPTION, "P": OPTION, "S": OTHER_SPREAD, "T": OTHER_SPREAD, "M": OTHER_SPREAD}
-_NO_YEAR, _NO_MONTH = 65_535, 255  # DBN's "not given" for maturity_year and maturity_month
+_NO_YEAR = 65_535  # DBN's "not given" for maturity_year
 _FIELDS = ("instrument_id", "ts_recv", "instrument_class", "asset", "raw_symbol", "maturity_year", "maturity_month",
            "expiration")
 
@@ -76,10 +77,9 @@ def _of_rows(rows: dict[str, NDArray[Any]]) -> Definitions:
     received = rows["ts_recv"].astype(np.uint64)
     days = (received // np.uint64(NS_PER_DAY)).astype(np.int64)
     order = np.lexsort((received, days, ids))
+    _require_agreement(rows, ids[order], days[order], order)
     last = np.append((np.diff(ids[order]) != 0) | (np.diff(days[order]) != 0), True) if len(order) else order
     kept = order[last.astype(bool)]
-    year, month = rows["maturity_year"][kept].astype(np.int64), rows["maturity_month"][kept].astype(np.int64)
-    given = (year != _NO_YEAR) & (month != _NO_MONTH) & (year > 0) & (month > 0)
     expiration = (rows["expiration"][kept].astype(np.uint64) // np.uint64(NS_PER_DAY)).astype(np.int64)
     defined = rows["expiration"][kept].astype(np.uint64) < np.uint64(1 << 63)
     return Definitions(
@@ -89,9 +89,35 @@ def _of_rows(rows: dict[str, NDArray[Any]]) -> Definitions:
         classes=_texts(rows["instrument_class"][kept]),
         assets=_texts(rows["asset"][kept]),
         symbols=_texts(rows["raw_symbol"][kept]),
-        expiries=np.where(given, year * 100 + month, 0),
+        expiries=contract_month({name: rows[name][kept] for name in ("maturity_year", "maturity_month")}),
         expiration_days=np.where(defined, expiration, -1),
     )
+
+
+def _require_agreement(
+    rows: dict[str, NDArray[Any]], ids: NDArray[np.int64], days: NDArray[np.int64], order: NDArray[np.intp]
+) -> None:
+    """Refuse two definitions of one symbol on one day that say different things: neither can be believed."""
+    same = (np.diff(ids) == 0) & (np.diff(days) == 0)
+    same &= rows["raw_symbol"][order][1:] == rows["raw_symbol"][order][:-1]
+    for name in ("instrument_class", "asset", "maturity_year", "maturity_month"):
+        values = rows[name][order]
+        wrong = np.flatnonzero(same & (values[1:] != values[:-1]))
+        if len(wrong):
+            at = int(wrong[0])
+            day = np.datetime64(int(days[at]), "D")
+            symbol = rows["raw_symbol"][order][at].decode("latin-1")
+            raise DataError(
+                f"definitions of {symbol} (id {ids[at]}) on {day}: {name} is {values[at]!s} and {values[at + 1]!s}; remove the "
+                "file that is wrong"
+            )
+
+
+def contract_month(rows: Any) -> NDArray[np.int64]:
+    """Contract month yyyymm (int64 [n]) of definition records, 0 where it is not given or not a month."""
+    year, month = rows["maturity_year"].astype(np.int64), rows["maturity_month"].astype(np.int64)
+    given = (year != _NO_YEAR) & (year > 0) & (month >= 1) & (month <= 12)
+    return np.where(given, year * 100 + month, 0)
 
 
 def _texts(values: NDArray[Any]) -> list[str]:

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from loaders.batch import SUPPORT_FILES, check_promises, read_manifest
 from loaders.errors import DataError
+from loaders.layouts import BAR_SCHEMAS, BARS, DEFINITIONS, IGNORED, TICKS, file_kind
 from loaders.metadata import read_metadata
-from loaders.types import BAR_RTYPES, DEFINITION, READABLE_SCHEMAS
 
-BARS, DEFINITIONS, IGNORED = "bars", "definitions", "ignored"
+_KINDS = (BARS, DEFINITIONS, TICKS, IGNORED)
 _DBN_NAME = re.compile(r".+\.(dbn|dbn\.zst)", re.IGNORECASE)
 
 
@@ -17,7 +18,8 @@ _DBN_NAME = re.compile(r".+\.(dbn|dbn\.zst)", re.IGNORECASE)
 class DataFile:
     """One file of a data set, described by its metadata alone; ``start`` and ``end`` int64 ns UTC, end exclusive.
 
-    ``kind`` is 'bars', 'definitions' or 'ignored'; ``reason`` says why a file is ignored and is empty for the others.
+    ``kind`` is 'bars', 'definitions', 'ticks' (trades, quotes, books, statistics) or 'ignored'; ``reason`` says why a
+    file is ignored and is empty for the others. ``checked``: manifest.json promised its size and hash, and it has them.
     """
 
     path: Path
@@ -30,6 +32,7 @@ class DataFile:
     end: int | None = None
     symbols: tuple[str, ...] = ()
     reason: str = ""
+    checked: bool = False
 
 
 def describe(path: Path) -> DataFile:
@@ -39,8 +42,7 @@ def describe(path: Path) -> DataFile:
     """
     path = Path(path)
     metadata = read_metadata(path)
-    readable = metadata.schema in READABLE_SCHEMAS
-    kind = DEFINITIONS if metadata.schema == DEFINITION else BARS if readable else IGNORED
+    kind = file_kind(metadata.schema)
     return DataFile(
         path=path,
         kind=kind,
@@ -51,7 +53,7 @@ def describe(path: Path) -> DataFile:
         start=metadata.start,
         end=metadata.end,
         symbols=metadata.symbols,
-        reason="" if readable else f"schema {metadata.schema or 'mixed'} is not read",
+        reason="" if kind != IGNORED else f"schema {metadata.schema or 'mixed'} is not read",
     )
 
 
@@ -59,11 +61,20 @@ def list_data_files(directory: Path) -> list[DataFile]:
     """Files of ``directory`` (not of its subdirectories), or the one file it names; bars first, by start, then name.
 
     Names are compared with their numbers as numbers: part.2 comes before part.10. Files that are not named .dbn or
-    .dbn.zst, and DBN files of other schemas, are listed last with kind 'ignored' and the reason.
+    .dbn.zst, and DBN files of other schemas, are listed last with kind 'ignored' and the reason. Where the directory
+    has the manifest.json of a batch download, every DBN file in it must be there, whole.
 
-    Raises DataError for a missing directory, one without bar files, and bars of several intervals in it;
-    DamagedFileError for a file named .dbn or .dbn.zst that is none.
+    Raises DataError for a missing directory, one without bar files, bars of several intervals in it, and files that
+    the manifest lists and are not there; DamagedFileError for a file that is named .dbn or .dbn.zst and is none, and
+    for one that is not what the manifest promises.
     """
+    files = list_any_files(directory)
+    _require_bars(Path(directory), files)
+    return files
+
+
+def list_any_files(directory: Path) -> list[DataFile]:
+    """As ``list_data_files``, but bars need not be among them."""
     directory = Path(directory)
     if not directory.exists():
         raise DataError(f"{directory}: no such directory; check the path, or write sample data there with "
@@ -71,16 +82,19 @@ def list_data_files(directory: Path) -> list[DataFile]:
     if directory.is_file():
         files = [describe(directory)]
     else:
-        files = [_describe_entry(path) for path in directory.iterdir() if path.is_file()]
-    files.sort(key=lambda file: ((BARS, DEFINITIONS, IGNORED).index(file.kind), file.start, _natural(file.path.name)))
-    _require_bars(directory, files)
-    return files
+        promises = read_manifest(directory)
+        check_promises(directory, promises)
+        entries = [path for path in directory.iterdir() if path.is_file()]
+        files = [replace(_describe_entry(path), checked=path.name in promises) for path in entries]
+    return sorted(files, key=lambda file: (_KINDS.index(file.kind), file.start, _natural(file.path.name)))
 
 
 def _describe_entry(path: Path) -> DataFile:
     if _DBN_NAME.fullmatch(path.name):
         return describe(path)
-    return DataFile(path, IGNORED, path.stat().st_size, reason="not named .dbn or .dbn.zst")
+    support = path.name in SUPPORT_FILES
+    return DataFile(path, IGNORED, path.stat().st_size,
+                    reason="support file of a batch download" if support else "not named .dbn or .dbn.zst")
 
 
 def _require_bars(directory: Path, files: Sequence[DataFile]) -> None:
@@ -88,7 +102,7 @@ def _require_bars(directory: Path, files: Sequence[DataFile]) -> None:
     if not schemas:
         ignored = sum(file.kind == IGNORED for file in files)
         raise DataError(f"{directory}: holds no DBN file with bars ({len(files)} files, {ignored} of other kinds); "
-                        f"put .dbn or .dbn.zst files of schema {', '.join(BAR_RTYPES)} there")
+                        f"put .dbn or .dbn.zst files of schema {', '.join(BAR_SCHEMAS)} there")
     if len(schemas) > 1:
         raise DataError(f"{directory}: holds bars of several intervals ({', '.join(schemas)}); "
                         "keep one interval in a directory")

@@ -37,8 +37,10 @@ class Frame:
     skippable: bool
 
 
-def open_content(path: Path) -> io.BufferedReader:
+def open_content(path: Path, start: int = 0, stop: int | None = None) -> io.BufferedReader:
     """Open a raw or zstd DBN file for reading its decompressed bytes.
+
+    ``start`` and ``stop`` are bytes of the file, and in a zstd file ends of frames: what lies between them is read.
 
     Raises DataError for a missing path or a directory, DamagedFileError for an empty file or one that is neither raw
     DBN nor zstd; reading from the result raises DamagedFileError where a frame is damaged.
@@ -51,14 +53,19 @@ def open_content(path: Path) -> io.BufferedReader:
     try:
         head = file.read(12)
         if _is_zstd(head):
-            return io.BufferedReader(_Frames(file, path), _BUFFER_BYTES)
+            return io.BufferedReader(_Frames(file, path, start, stop), _BUFFER_BYTES)
         if head[:3] != DBN_MAGIC:
             raise damaged(path, describe_foreign(head), NOT_DBN)
+        return io.BufferedReader(_RawRange(file, start, _end(file, stop)), _BUFFER_BYTES)
     except BaseException:
         file.close()
         raise
-    file.seek(0)
-    return file
+
+
+def is_zstd(path: Path) -> bool:
+    """Whether the file at ``path`` begins with a zstd frame."""
+    with path.open("rb") as file:
+        return _is_zstd(file.read(12))
 
 
 def describe_foreign(head: bytes) -> str:
@@ -72,14 +79,16 @@ def describe_foreign(head: bytes) -> str:
     return f"{shown}, not with DBN or zstd: no DBN file, or a fragment without its metadata"
 
 
-def walk_frames(file: BinaryIO, path: Path) -> Iterator[Frame]:
-    """Frames of a zstd file in order, each checked to be whole before it is yielded; moves the file position.
+def walk_frames(file: BinaryIO, path: Path, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
+    """Frames of a zstd file between two ends of frames, each checked to be whole before it is yielded.
+
+    Moves the file position.
 
     Raises DamagedFileError with the byte offset for a frame that is cut short, for junk between or after frames, and
     for reserved block types.
     """
-    end = file.seek(0, io.SEEK_END)
-    offset = 0
+    end = _end(file, stop)
+    offset = start
     while offset < end:
         file.seek(offset)
         head = file.read(_HEADER_BYTES)
@@ -133,28 +142,45 @@ def _data_frame(file: BinaryIO, path: Path, head: bytes, offset: int) -> Frame:
     return Frame(offset, position - offset, known, skippable=False)
 
 
-class _Span:
-    """The compressed bytes of one frame, as the source of a decompressor."""
+def _end(file: BinaryIO, stop: int | None) -> int:
+    size = file.seek(0, io.SEEK_END)
+    return size if stop is None else min(stop, size)
 
-    def __init__(self, file: BinaryIO, frame: Frame) -> None:
+
+class _Span(io.RawIOBase):
+    """Bytes [start, stop) of a file that someone else closes."""
+
+    def __init__(self, file: BinaryIO, start: int, stop: int) -> None:
         self._file = file
-        self._position = frame.offset
-        self._end = frame.offset + frame.size
+        self._position = start
+        self._stop = stop
 
-    def read(self, size: int) -> bytes:
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        wanted = memoryview(buffer)[: max(self._stop - self._position, 0)]
         self._file.seek(self._position)
-        piece = self._file.read(min(size, self._end - self._position))
-        self._position += len(piece)
-        return piece
+        count = int(cast(io.BufferedReader, self._file).readinto(wanted))
+        self._position += count
+        return count
+
+
+class _RawRange(_Span):
+    """Bytes [start, stop) of a raw file, which is closed with it."""
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 class _Frames(io.RawIOBase):
     """Decompressed bytes of all data frames of a file, one frame after the other."""
 
-    def __init__(self, file: BinaryIO, path: Path) -> None:
+    def __init__(self, file: BinaryIO, path: Path, start: int, stop: int | None) -> None:
         self._file = file
         self._path = path
-        self._frames = walk_frames(file, path)
+        self._frames = walk_frames(file, path, start, stop)
         self._frame: Frame | None = None
         self._produced = 0
 
@@ -185,7 +211,8 @@ class _Frames(io.RawIOBase):
         self._frame = next((frame for frame in self._frames if not frame.skippable), None)
         if self._frame is None:
             return False
-        self._stream = zstandard.ZstdDecompressor().stream_reader(cast(BinaryIO, _Span(self._file, self._frame)))
+        span = _Span(self._file, self._frame.offset, self._frame.offset + self._frame.size)
+        self._stream = zstandard.ZstdDecompressor().stream_reader(cast(BinaryIO, span), read_size=_BUFFER_BYTES)
         self._produced = 0
         return True
 

@@ -22,8 +22,13 @@ OTHER = "other"
 UNMAPPED = "unmapped"
 UNDEFINED_TIMESTAMP = "undefined_timestamp"
 UNDEFINED_VOLUME = "undefined_volume"
+UNDEFINED_PRICE = "undefined_price"  # of a trade; a bar or quote without one is kept
+SNAPSHOT = "snapshot"  # a book as it stood before the file began, resent at the start of a day
+NO_TRADE = "no_trade"  # an order book's change where trades are wanted
+MERGED = "merged_into_bars"  # trades beyond the first of the bar made from them
+UNFINISHED = "unfinished_bar"  # trades after the last whole volume bar
 KINDS = (OUTRIGHT, OTHER_ROOT, CALENDAR_SPREAD, BUTTERFLY, USER_DEFINED, OTHER_SPREAD, OPTION, OTHER, UNMAPPED,
-         UNDEFINED_TIMESTAMP, UNDEFINED_VOLUME)
+         UNDEFINED_TIMESTAMP, UNDEFINED_VOLUME, UNDEFINED_PRICE, SNAPSHOT, NO_TRADE, MERGED, UNFINISHED)
 SPREADS = (CALENDAR_SPREAD, BUTTERFLY, USER_DEFINED, OTHER_SPREAD)
 
 MONTH_CODES = "FGHJKMNQUVXZ"
@@ -32,7 +37,10 @@ _GRACE_MONTHS = 1  # a contract month that ended less than this before the recor
 
 @dataclass(frozen=True)
 class Grammar:
-    """Symbol rules of a venue: ``outright`` has groups root, month and year; ``others`` are tried before it."""
+    """Symbol rules of a venue: ``outright`` has groups root, month and year; ``others`` are tried before it.
+
+    ``month`` is a month code or two digits; ``year`` one digit, two (from 2000) or four.
+    """
 
     outright: re.Pattern[str]
     others: tuple[tuple[str, re.Pattern[str]], ...]
@@ -53,21 +61,6 @@ class Grammar:
         return match["root"] if match else None
 
 
-_ROOT, _CONTRACT = "[A-Z0-9]+?", rf"[{MONTH_CODES}]\d{{1,2}}"
-_CME = Grammar(
-    outright=re.compile(rf"(?P<root>{_ROOT})(?P<month>[{MONTH_CODES}])(?P<year>\d{{1,2}})"),
-    others=(
-        (USER_DEFINED, re.compile(r"UD:.*")),
-        (BUTTERFLY, re.compile(r"[A-Z0-9]+:BF .*")),
-        (OTHER_SPREAD, re.compile(r"[A-Z0-9]+:.*")),
-        (CALENDAR_SPREAD, re.compile(rf"(?P<root>{_ROOT}){_CONTRACT}-(?P=root){_CONTRACT}")),
-        (OTHER_SPREAD, re.compile(r".*-.*")),
-        (OPTION, re.compile(r"[A-Z0-9]+ [CP]-?\d.*")),
-    ),
-)
-GRAMMARS = {"GLBX.MDP3": _CME}
-
-
 @dataclass(frozen=True, eq=False)
 class ContractMonths:
     """Month 1..12, year digits and their number for each symbol; 0 where the symbol is no outright. int64 arrays."""
@@ -80,13 +73,13 @@ class ContractMonths:
         """Contract month yyyymm (int32 [n]) of symbols ``codes`` seen on UTC ``days`` (since 1970); 0 for no outright.
 
         A one-digit year is the first of its decade cycle whose contract month is not over on that day; ESH4 is March
-        2014 in 2013 and March 2024 in 2023. Two digits are years from 2000.
+        2014 in 2013 and March 2024 in 2023. Two digits are years from 2000, four are the year.
         """
         month, year, digits = self.month[codes], self.year[codes], self.digits[codes]
         seen = days.view("datetime64[D]").astype("datetime64[M]").astype(np.int64) + 1970 * 12 - _GRACE_MONTHS
         decade_year = seen // 12 + (year - seen // 12) % 10
         decade_year += np.where(decade_year * 12 + month - 1 < seen, 10, 0)
-        full = np.where(digits == 1, decade_year, 2000 + year)
+        full = np.select([digits == 1, digits == 2], [decade_year, 2000 + year], year)
         return np.where(month > 0, full * 100 + month, 0).astype(np.int32)
 
 
@@ -96,5 +89,7 @@ def contract_months(symbols: Sequence[str], grammar: Grammar | None) -> Contract
     for row, symbol in zip(rows, symbols, strict=True):
         match = grammar.outright.fullmatch(symbol) if grammar else None
         if match:
-            row[:] = MONTH_CODES.index(match["month"]) + 1, int(match["year"]), len(match["year"])
+            month = match["month"]
+            number = int(month) if month.isdigit() else MONTH_CODES.index(month) + 1
+            row[:] = number, int(match["year"]), len(match["year"])
     return ContractMonths(rows[:, 0], rows[:, 1], rows[:, 2])

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from loaders.definitions import NO_DEFINITION, Definitions
 from loaders.errors import DataError
-from loaders.grammar import GRAMMARS, KINDS, OTHER, OUTRIGHT, UNMAPPED, ContractMonths, Grammar, contract_months
+from loaders.grammar import KINDS, OTHER, OUTRIGHT, UNMAPPED, ContractMonths, Grammar, contract_months
 from loaders.metadata import DbnMetadata
 from loaders.symbols import DAY_BITS, SymbolMap
 from loaders.types import strings
+from loaders.venues import GRAMMARS, left_alone
 
 _OUTRIGHT = KINDS.index(OUTRIGHT)
+_NO_ID = -1  # an id that no instrument has
 _LISTED_COLUMNS = {"expiry": "int32", "contract": "str", "first": "int32", "last": "int32"}
 
 
@@ -26,7 +28,8 @@ _LISTED_COLUMNS = {"expiry": "int32", "contract": "str", "first": "int32", "last
 class Instruments:
     """All instruments a file can hold, in rows: one a mapped symbol, then one a definition, then one for "unmapped".
 
-    ``kinds`` int64 positions in KINDS; ``defined`` int64 yyyymm from definitions, 0 where the symbol has to tell.
+    ``kinds`` int64 positions in KINDS; ``defined`` int64 yyyymm from definitions, 0 where the symbol has to tell;
+    ``ids`` int64, every id that is known on some day, sorted. ``unfiltered`` says why all rows are kept, else None.
     """
 
     mapped: SymbolMap
@@ -37,6 +40,28 @@ class Instruments:
     months: ContractMonths
     defined: NDArray[np.int64]
     grammar: Grammar | None
+    ids: NDArray[np.int64]
+    unfiltered: str | None
+
+    def locate(
+        self, ids: NDArray[np.int64], days: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Row int64 [n] and contract month int32 [n] of each instrument id on its UTC day (since 1970).
+
+        Each (id, day) that can occur is resolved once where those are fewer than the records, as is usual.
+        """
+        known = len(self.ids)
+        first = int(days.min()) if len(days) else 0
+        span = int(days.max()) - first + 1 if len(days) else 0
+        if not known or span * (known + 1) > len(ids):
+            rows = self.resolve(ids, days)
+            return rows, self.expiries(rows, days)
+        all_days = np.repeat(np.arange(first, first + span), known + 1)
+        grid = self.resolve(np.tile(np.append(self.ids, _NO_ID), span), all_days)
+        at = np.searchsorted(self.ids, ids)
+        at[self.ids.take(at, mode="clip") != ids] = known
+        at += (days - first) * (known + 1)
+        return grid.take(at), self.expiries(grid, all_days).take(at)
 
     def resolve(self, ids: NDArray[np.int64], days: NDArray[np.int64]) -> NDArray[np.int64]:
         """Row int64 [n] of each instrument id on its UTC day (since 1970).
@@ -100,10 +125,12 @@ def merge_listings(listings: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def instruments(metadata: DbnMetadata, definitions: Definitions, root: str, path: Path) -> Instruments:
     """Instruments of a file with ``metadata``, judged for outrights of exactly ``root``.
 
+    Where no rule on symbols applies (``venues.left_alone``) every instrument counts as an outright, unmapped ids too.
+
     Raises DataError where neither a grammar of the dataset nor definitions can tell what an outright is.
     """
-    grammar = GRAMMARS.get(metadata.dataset)
-    if grammar is None and not len(definitions.keys):
+    grammar, unfiltered = GRAMMARS.get(metadata.dataset), left_alone(metadata.dataset, metadata.stype_in)
+    if grammar is None and unfiltered is None and not len(definitions.keys):
         raise DataError(f"{path}: no rule is known for the symbols of dataset {metadata.dataset} (known: "
                         f"{', '.join(sorted(GRAMMARS))}); put its definition files beside it")
     mapped = list(metadata.mappings.symbols)
@@ -111,16 +138,35 @@ def instruments(metadata: DbnMetadata, definitions: Definitions, root: str, path
     names = [*mapped, *definitions.symbols, UNMAPPED]
     kinds = [grammar.kind(symbol, root) if grammar else OTHER for symbol in mapped]
     kinds += [*definitions.kinds(root, grammar), UNMAPPED]
+    if unfiltered:
+        kinds = [OUTRIGHT] * len(kinds)
+    months = contract_months(names, grammar)
     return Instruments(
         mapped=metadata.mappings,
         definitions=definitions,
         definition_codes=np.array([position.get(symbol, -2) for symbol in definitions.symbols], dtype=np.int64),
         names=names,
         kinds=np.array([KINDS.index(kind) for kind in kinds], dtype=np.int64),
-        months=contract_months(names, grammar),
-        defined=np.concatenate([np.zeros(len(mapped), np.int64), definitions.expiries, np.zeros(1, np.int64)]),
+        months=months,
+        defined=_defined_months(months, np.concatenate([np.zeros(len(mapped), np.int64), definitions.expiries, [0]])),
         grammar=grammar,
+        ids=np.union1d(metadata.mappings.keys >> DAY_BITS, definitions.ids),
+        unfiltered=unfiltered,
     )
+
+
+def _defined_months(months: ContractMonths, maturity: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Contract months yyyymm of instruments with ``maturity`` (yyyymm, 0: not given) in their definitions.
+
+    A definition of ICE gives the month in which trading ends: that of BRN April is February. So where the symbol has a
+    month it counts, in the year next to the maturity.
+    """
+    given = np.flatnonzero(maturity > 0)
+    dates = (maturity[given] // 100 * 12 + maturity[given] % 100 - 1 - 1970 * 12).astype("datetime64[M]")
+    by_symbol = months.expiries(given, dates.astype("datetime64[D]").astype(np.int64))
+    defined = maturity.copy()
+    defined[given] = np.where(by_symbol > 0, by_symbol, maturity[given])
+    return defined
 
 
 def yyyymmdd(days: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -10,8 +10,8 @@ import databento_dbn
 
 from loaders.errors import DataError, damaged
 from loaders.frames import DBN_MAGIC, NOT_DBN, describe_foreign, open_content
+from loaders.layouts import VERSIONS
 from loaders.symbols import Interval, SymbolMap, symbol_map
-from loaders.types import VERSIONS
 
 _PREFIX_BYTES = 8
 _LONGEST_METADATA = 1 << 28  # the largest real one seen is 0.9 MB (ES.OPT, 11,294 symbols)
@@ -20,8 +20,12 @@ _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 
 @dataclass(frozen=True)
 class DbnMetadata:
-    """What a DBN file says of itself: ``start`` and ``end`` int64 ns UTC (end exclusive); ``schema`` None if mixed."""
+    """What a DBN file says of itself: ``start`` and ``end`` int64 ns UTC (end exclusive); ``schema`` None if mixed.
 
+    ``head_bytes`` is its own encoded length: records begin after it.
+    """
+
+    head_bytes: int
     version: int
     dataset: str
     schema: str | None
@@ -67,14 +71,15 @@ def take_metadata(stream: BufferedReader, path: Path) -> DbnMetadata:
         decoded = databento_dbn.Metadata.decode(
             prefix + body, upgrade_policy=databento_dbn.VersionUpgradePolicy.AS_IS
         )
-        return _plain(decoded, prefix[3])
+        return _plain(decoded, prefix[3], _PREFIX_BYTES + length)
     except (databento_dbn.DBNError, ValueError, OverflowError) as error:
         raise damaged(path, f"has corrupt metadata ({error})") from error
 
 
-def _plain(decoded: Any, version: int) -> DbnMetadata:
+def _plain(decoded: Any, version: int, head_bytes: int) -> DbnMetadata:
     stype_in, stype_out = _text(decoded.stype_in), _text(decoded.stype_out)
     return DbnMetadata(
+        head_bytes=head_bytes,
         version=version,
         dataset=decoded.dataset,
         schema=_text(decoded.schema),

@@ -1,6 +1,6 @@
-"""Node: the outright bars of one root in one bar file, everything else counted by kind and dropped."""
+"""Node: the outright bars of one root in one bar file or a part of it, everything else counted by kind and dropped."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,19 +9,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from loaders.columns import Columns, expected_records
 from loaders.definitions import read_definitions
 from loaders.errors import DataError
-from loaders.grammar import KINDS, OUTRIGHT, UNDEFINED_TIMESTAMP, UNDEFINED_VOLUME, UNMAPPED
-from loaders.instruments import Instruments, instruments
-from loaders.records import DbnFile, open_dbn
-from loaders.types import BAR_RTYPES, NS_PER_DAY, OUTRIGHT_COLUMNS, SOURCE_SHIFT, nanoseconds, strings, table
+from loaders.filtering import KEPT, LARGEST, SHOWN, Tally, filter_report, judge, merge_filter_reports
+from loaders.grammar import UNDEFINED_VOLUME
+from loaders.instruments import Instruments, instruments, merge_listings
+from loaders.layouts import BAR_SCHEMAS
+from loaders.records import DbnFile, Partition, open_dbn
+from loaders.types import OUTRIGHT_COLUMNS, SOURCE_SHIFT, nanoseconds, strings, table
 
-_OUTRIGHT = KINDS.index(OUTRIGHT)
-_UNMAPPED = KINDS.index(UNMAPPED)
-_UNDEFINED_TIMESTAMP = KINDS.index(UNDEFINED_TIMESTAMP)
-_UNDEFINED_VOLUME = KINDS.index(UNDEFINED_VOLUME)
-_LARGEST = np.uint64(2**63 - 1)  # above it DBN's unsigned 64-bit fields mean "undefined" or are damage
-_SHOWN = 10  # symbols or ids named in a report or message
+_COPIED = ("open", "high", "low", "close", "volume", "publisher_id")
+# What is kept of an outright's record: its columns, time as int64 ns, and in place of the contract its row of Instruments.
+_KEPT = {name: dtype for name, dtype in OUTRIGHT_COLUMNS.items() if name != "contract"} | {
+    "ts_event": "int64", "rows": "int32"}
 
 
 @dataclass(frozen=True)
@@ -37,113 +38,157 @@ class OutrightBars:
     report: dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class _Chunk:
-    """One chunk judged: records by kind [KINDS] and by instrument row, ids without a symbol, the outright columns."""
+def outright_bars(
+    bars_file: Path, definition_files: Sequence[Path], root: str, ordinal: int, partition: Partition | None = None
+) -> OutrightBars:
+    """Outright bars of ``root`` in ``bars_file``, which is number ``ordinal`` of the data set, or in a part of it.
 
-    by_kind: NDArray[np.int64]
-    by_row: NDArray[np.int64]
-    unmapped: NDArray[np.int64]
-    kept: dict[str, NDArray[Any]]
-    newest: int
-
-
-def outright_bars(bars_file: Path, definition_files: Sequence[Path], root: str, ordinal: int) -> OutrightBars:
-    """Outright bars of ``root`` in ``bars_file``, which is number ``ordinal`` of the data set.
+    Memory is that of the bars kept; with ``partition`` (loaders.partitions) it has a bound whatever the file's size,
+    and ``join_partitions`` makes of the parts what the whole file gives.
 
     Raises DamagedFileError for a damaged or foreign file, DataError when it has records but none is an outright of
     ``root``, or when nothing tells outrights from spreads in its dataset.
     """
-    file = open_dbn(Path(bars_file))
-    if file.metadata.schema not in BAR_RTYPES:
-        raise DataError(f"{bars_file}: has schema {file.metadata.schema} where bars were expected; "
-                        f"give a file of {', '.join(BAR_RTYPES)}")
+    file = open_bars(Path(bars_file))
     known = instruments(file.metadata, read_definitions(definition_files), root, file.path)
-    chunks: list[_Chunk] = []
-    first, newest = 0, -1
-    for records in file.chunks():
-        chunks.append(_judge(records, known, (ordinal << SOURCE_SHIFT) + first, newest))
-        first, newest = first + len(records), chunks[-1].newest
-    bars = _table(chunks, known)
-    report = _report(file, root, known, chunks, bars)
-    if first and not len(bars):
-        raise _nothing_left(file.path, root, known, chunks)
+    tally = Tally(known)
+    progress = Progress((ordinal << SOURCE_SHIFT) + (partition.first if partition else 0))
+    kept = Columns(_KEPT, expected_records(file, partition))
+    for chunk in outright_chunks(file, known, tally, progress, partition):
+        kept.append(chunk)
+    bars = _table(kept.values(), known)
+    report = _report(file, root, tally, bars, progress)
+    if partition is None and report["records"] and not len(bars):
+        raise nothing_left(file.path, root, known, tally)
     return OutrightBars(bars, known.listed(), report)
 
 
-def _judge(records: NDArray[Any], known: Instruments, source: int, newest: int) -> _Chunk:
-    """Verdicts on ``records``, whose first has source row ``source``; ``newest`` is the latest ts_event before them."""
-    timed = records["ts_event"] <= _LARGEST
-    ts = np.where(timed, records["ts_event"], 0).astype(np.int64)
-    ids = records["instrument_id"].astype(np.int64)
-    rows = known.resolve(ids, ts // NS_PER_DAY)
-    kinds = np.where(timed, known.kinds[rows], _UNDEFINED_TIMESTAMP)
-    kinds[(kinds == _OUTRIGHT) & (records["volume"] > _LARGEST)] = _UNDEFINED_VOLUME
-    reached = np.maximum.accumulate(np.concatenate([[newest], ts]))
-    keep = kinds == _OUTRIGHT
-    kept: dict[str, NDArray[Any]] = {
-        name: records[name][keep] for name in ("open", "high", "low", "close", "volume", "publisher_id")
-    }
-    kept |= {
-        "ts_event": ts[keep],
-        "instrument_id": ids[keep],
-        "source_row": source + np.flatnonzero(keep),
-        "backwards": (ts < reached[:-1])[keep],
-        "expiry": known.expiries(rows[keep], ts[keep] // NS_PER_DAY),
-        "rows": rows[keep],
-    }
-    return _Chunk(
-        by_kind=np.bincount(kinds, minlength=len(KINDS)),
-        by_row=np.bincount(rows, minlength=len(known.names)),
-        unmapped=np.unique(ids[kinds == _UNMAPPED]),
-        kept=kept,
-        newest=int(reached[-1]),
-    )
+def open_bars(path: Path) -> DbnFile:
+    """DbnFile of bars; raises DataError for another schema, and as ``open_dbn``."""
+    file = open_dbn(path)
+    if file.metadata.schema not in BAR_SCHEMAS:
+        raise DataError(f"{path}: has schema {file.metadata.schema} where bars were expected; "
+                        f"give a file of {', '.join(BAR_SCHEMAS)}")
+    return file
 
 
-def _table(chunks: list[_Chunk], known: Instruments) -> pd.DataFrame:
-    if not chunks:
-        return table(OUTRIGHT_COLUMNS, {name: np.empty(0, np.int64) for name in OUTRIGHT_COLUMNS})
-    columns = {name: np.concatenate([chunk.kept[name] for chunk in chunks]) for name in chunks[0].kept}
-    if (columns["expiry"] == 0).any():
-        name = known.names[columns["rows"][np.argmax(columns["expiry"] == 0)]]
+@dataclass
+class Progress:
+    """How far a file has been read: the next record's source row and the latest ts_event so far (-1: none)."""
+
+    source: int
+    newest: int = -1
+
+
+def outright_chunks(
+    file: DbnFile, known: Instruments, tally: Tally, progress: Progress, partition: Partition | None = None
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Columns of the outright bars, one dict a chunk of ``file``; ``tally`` and ``progress`` follow the reading.
+
+    ``rows`` are positions in ``known.names``; the others are as in OUTRIGHT_COLUMNS. Memory does not grow with the
+    file.
+    """
+    for records in file.chunks(partition=partition):
+        judged = judge(records, known, "ts_event")
+        judged.drop(records["volume"] > LARGEST, UNDEFINED_VOLUME)
+        tally.count(judged)
+        reached = np.maximum.accumulate(np.concatenate([[progress.newest], judged.ts]))
+        keep = np.flatnonzero(judged.kinds == KEPT)
+        kept: dict[str, NDArray[Any]] = {name: records[name][keep] for name in _COPIED}
+        yield kept | {
+            "ts_event": judged.ts[keep],
+            "instrument_id": judged.ids[keep],
+            "source_row": progress.source + keep,
+            "backwards": (judged.ts < reached[:-1])[keep],
+            "expiry": judged.expiries[keep],
+            "rows": judged.rows[keep],
+        }
+        progress.source += len(records)
+        progress.newest = int(reached[-1])
+
+
+def outright_table(chunks: list[dict[str, NDArray[Any]]], known: Instruments) -> pd.DataFrame:
+    """Table OUTRIGHT_COLUMNS of some ``chunks`` of one file.
+
+    Raises DataError for an outright whose contract month neither its definition nor its symbol tells.
+    """
+    kept = Columns(_KEPT, sum(len(chunk["rows"]) for chunk in chunks))
+    for chunk in chunks:
+        kept.append(chunk)
+    return _table(kept.values(), known)
+
+
+def _table(columns: dict[str, NDArray[Any]], known: Instruments) -> pd.DataFrame:
+    rows = columns["rows"]
+    if known.unfiltered is None and (columns["expiry"] == 0).any():
+        name = known.names[rows[np.argmax(columns["expiry"] == 0)]]
         raise DataError(f"outright {name}: neither its definition nor its symbol tells the contract month; "
                         "its definition file lacks maturity_year and maturity_month")
-    return table(OUTRIGHT_COLUMNS, {**columns, "contract": strings(known.names, columns["rows"])})
+    return table(OUTRIGHT_COLUMNS, {**columns, "contract": strings(known.names, rows)})
 
 
-def _report(file: DbnFile, root: str, known: Instruments, chunks: list[_Chunk], bars: pd.DataFrame) -> dict[str, Any]:
-    counts = sum((chunk.by_kind for chunk in chunks), np.zeros(len(KINDS), np.int64))
-    definitions = slice(len(known.mapped.symbols), len(known.names) - 1)
-    unmapped = np.unique(np.concatenate([np.empty(0, np.int64), *(chunk.unmapped for chunk in chunks)]))
+def join_partitions(parts: Sequence[OutrightBars]) -> OutrightBars:
+    """What ``outright_bars`` gives for a whole file, from its results for all partitions of that file in order.
+
+    Raises DataError when the file has records but none is an outright of the root.
+    """
+    newest = -1
+    tables = []
+    for part in parts:
+        late = nanoseconds(part.bars["ts_event"]) < newest
+        tables.append(part.bars.assign(backwards=part.bars["backwards"].to_numpy() | late))
+        newest = max(newest, part.report["newest"])
+    bars = pd.concat(tables, ignore_index=True)
+    report = join_reports([part.report for part in parts])
+    if report["records"] and not len(bars):
+        raise DataError(f"{report['file']}: none of its {report['records']} records is an outright of root "
+                        f"{report['root']!r}; dropped: {report['dropped']}; check root, or leave this file out")
+    return OutrightBars(bars, merge_listings([part.listed for part in parts]), report)
+
+
+def join_reports(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Report of a file from the reports of its partitions."""
+    firsts = [report["first"] for report in reports if report["first"]]
+    lasts = [report["last"] for report in reports if report["last"]]
+    return reports[0] | merge_filter_reports([filter_report(report) for report in reports]).as_dict() | {
+        "contracts": sorted({name for report in reports for name in report["contracts"]}),
+        "first": min(firsts, default=None),
+        "last": max(lasts, default=None),
+        "newest": max(report["newest"] for report in reports),
+    }
+
+
+def _report(file: DbnFile, root: str, tally: Tally, bars: pd.DataFrame, progress: Progress) -> dict[str, Any]:
+    return file_facts(file, root) | tally.report().as_dict() | {
+        "contracts": sorted(bars["contract"].unique()),
+        "first": iso(nanoseconds(bars["ts_event"]).min()) if len(bars) else None,
+        "last": iso(nanoseconds(bars["ts_event"]).max()) if len(bars) else None,
+        "newest": progress.newest,
+    }
+
+
+def file_facts(file: DbnFile, root: str) -> dict[str, Any]:
+    """What a report says of a file without reading its records."""
     return {
         "file": file.path.name,
         "dataset": file.metadata.dataset,
         "schema": file.metadata.schema,
         "root": root,
-        "records": int(counts.sum()),
-        "outright": int(counts[_OUTRIGHT]),
-        "dropped": {kind: int(n) for kind, n in zip(KINDS, counts, strict=True) if n and kind != OUTRIGHT},
-        "by_definition": sum(int(chunk.by_row[definitions].sum()) for chunk in chunks),
-        "unmapped_ids": unmapped[:_SHOWN].tolist(),
-        "contracts": sorted(set(bars["contract"])),
-        "first": _iso(nanoseconds(bars["ts_event"]).min()) if len(bars) else None,
-        "last": _iso(nanoseconds(bars["ts_event"]).max()) if len(bars) else None,
-        "requested": [_iso(file.metadata.start), _iso(file.metadata.end)],
+        "requested": [iso(file.metadata.start), iso(file.metadata.end)],
     }
 
 
-def _nothing_left(path: Path, root: str, known: Instruments, chunks: list[_Chunk]) -> DataError:
-    by_row = np.sum([chunk.by_row for chunk in chunks], axis=0)
-    seen = sorted({known.names[row] for row in np.flatnonzero(by_row)})
+def nothing_left(path: Path, root: str, known: Instruments, tally: Tally) -> DataError:
+    """Error for a file with records but none of ``root``: what is in it instead."""
+    seen = sorted({known.names[row] for row in np.flatnonzero(tally.by_row)})
     roots = sorted({found for name in seen if known.grammar and (found := known.grammar.root(name))})
     return DataError(
-        f"{path}: none of its {by_row.sum()} records is an outright of root {root!r}; "
-        f"outright roots seen: {', '.join(roots) or 'none'}; symbols seen: {', '.join(seen[:_SHOWN])}; "
+        f"{path}: none of its {tally.by_row.sum()} records is an outright of root {root!r}; "
+        f"outright roots seen: {', '.join(roots) or 'none'}; symbols seen: {', '.join(seen[:SHOWN])}; "
         "check root, or leave this file out"
     )
 
 
-def _iso(moment: int | None) -> str | None:
+def iso(moment: int | None) -> str | None:
     """UTC nanoseconds as text; None for what is not given or not a time."""
-    return None if moment is None or moment > int(_LARGEST) else pd.Timestamp(moment, tz="UTC").isoformat()
+    return None if moment is None or moment > int(LARGEST) else pd.Timestamp(moment, tz="UTC").isoformat()

@@ -8,6 +8,7 @@ was cut exactly between two records: the manifest of the download is the check f
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,27 @@ from numpy.typing import NDArray
 
 from loaders.errors import damaged
 from loaders.frames import DBN_MAGIC, open_content
-from loaders.metadata import DbnMetadata, read_metadata, take_metadata
-from loaders.types import READABLE_SCHEMAS, RecordLayout, record_layout
+from loaders.layouts import READABLE_SCHEMAS, RecordLayout, record_layout
+from loaders.metadata import DbnMetadata, read_metadata
 
-CHUNK_RECORDS = 1 << 16
+CHUNK_BYTES = 1 << 20  # fits a core's cache, so that a pass over one field of the records costs little
 _OTHER_SCHEMA = f"give a file of one of the schemas {', '.join(READABLE_SCHEMAS)}"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Records [``first``, ``first + records``) of the file ``path``: text and integers only, to be sent anywhere.
+
+    They lie in the file's bytes [``start``, ``stop``), after the first ``skip`` decompressed bytes of them. ``records``
+    is None where a frame does not state its size.
+    """
+
+    path: str
+    first: int
+    records: int | None
+    start: int
+    stop: int
+    skip: int
 
 
 @dataclass(frozen=True)
@@ -31,31 +48,48 @@ class DbnFile:
     metadata: DbnMetadata
     layout: RecordLayout
 
-    def chunks(self, records: int = CHUNK_RECORDS) -> Iterator[NDArray[Any]]:
+    def chunks(self, records: int | None = None, partition: Partition | None = None) -> Iterator[NDArray[Any]]:
         """Structured arrays of 1 to ``records`` records in file order; nothing for a file without records.
 
-        Raises DamagedFileError naming record and byte for a record of another length or rtype, and for a file that ends
-        inside a record.
+        With ``partition`` only its records. By default a chunk has CHUNK_BYTES.
+
+        Raises DamagedFileError naming record and byte for a record of another length or rtype, for a file that ends
+        inside a record, and for one that is not as it was when it was cut into partitions.
         """
         size = self.layout.dtype.itemsize
-        with open_content(self.path) as stream:
-            take_metadata(stream, self.path)
-            first = 0
-            while piece := stream.read(records * size):
-                whole = len(piece) // size
-                chunk = np.frombuffer(piece, dtype=self.layout.dtype, count=whole)
-                self._check_records(chunk, first)
+        limit = records or max(CHUNK_BYTES // size, 1)
+        first = partition.first if partition else 0
+        with self._open(partition) as stream:
+            while True:
+                chunk = np.empty(limit, dtype=self.layout.dtype)
+                whole, tail = divmod(_fill(stream, chunk), size)
+                self._check_records(chunk[:whole], first)
                 first += whole
-                if len(piece) % size:
-                    self._refuse_tail(piece[whole * size:], first)
-                yield chunk
+                if tail:
+                    self._refuse_tail(chunk[whole : whole + 1].tobytes()[:tail], first)
+                if whole:
+                    yield chunk[:whole]
+                if whole < limit:
+                    break
+        if partition and partition.records is not None and first != partition.first + partition.records:
+            raise damaged(self.path, f"has {first - partition.first} records from record {partition.first} on, where "
+                                     f"{partition.records} were found before: it was changed meanwhile", "start again")
+
+    def _open(self, partition: Partition | None) -> BufferedReader:
+        """Content at the first wanted record; the metadata before it was decoded once and is not again."""
+        if partition is None:
+            stream, head_bytes = open_content(self.path), self.metadata.head_bytes
+        else:
+            stream, head_bytes = open_content(self.path, partition.start, partition.stop), partition.skip
+        stream.read(head_bytes)
+        return stream
 
     def _check_records(self, chunk: NDArray[Any], first: int) -> None:
         size = self.layout.dtype.itemsize
         foreign = (chunk["length"] != size // 4) | (chunk["rtype"] != self.layout.rtype)
         if foreign.any():
             at = int(np.argmax(foreign))
-            self._refuse_record(chunk[at:at + 1].tobytes(), first + at)
+            self._refuse_record(chunk[at : at + 1].tobytes(), first + at)
 
     def _refuse_record(self, record: bytes, index: int) -> None:
         size = self.layout.dtype.itemsize
@@ -76,6 +110,15 @@ class DbnFile:
 
 
 _AGAIN = "download both again, each to its own file"
+
+
+def _fill(stream: BufferedReader, chunk: NDArray[Any]) -> int:
+    """Read into ``chunk`` until it is full or the stream ends: number of bytes read."""
+    buffer = memoryview(chunk.view(np.uint8).data)
+    filled = 0
+    while filled < len(buffer) and (count := stream.readinto(buffer[filled:])):
+        filled += count
+    return filled
 
 
 def open_dbn(path: Path) -> DbnFile:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loaders.layouts import record_layout
 from loaders.sample_calendar import MinuteGrid
 from loaders.sample_instruments import Instrument
 from loaders.sample_trading import Rows
-from loaders.types import BAR_RTYPES, OHLCV
 
 Record = np.ndarray[Any, Any]
 PRICES = ("open", "high", "low", "close")
@@ -31,9 +31,10 @@ def interleaved_tape(
     """Encode the rows as DBN records, sorted by time and shuffled within each minute."""
     order = np.lexsort((rng.random(rows.minute.size), rows.minute))
     instrument, minute = rows.instrument[order], rows.minute[order]
-    records = np.zeros(order.size, dtype=OHLCV)
-    records["length"] = OHLCV.itemsize // 4
-    records["rtype"] = BAR_RTYPES["ohlcv-1m"]
+    layout = record_layout("ohlcv-1m", 3)
+    records = np.zeros(order.size, dtype=layout.dtype)
+    records["length"] = layout.dtype.itemsize // 4
+    records["rtype"] = layout.rtype
     records["publisher_id"] = PUBLISHER
     records["instrument_id"] = np.array([one.instrument_id for one in instruments])[instrument]
     records["ts_event"] = grid.ts[minute]

@@ -1,9 +1,7 @@
-"""Dtypes, column order and sentinels of the tables that the loaders hand on, and of the records they read."""
+"""Dtypes, column order and sentinels of the tables that the loaders hand on."""
 
-from dataclasses import dataclass
 from typing import Any
 
-import databento_dbn
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -24,50 +22,25 @@ BAR_COLUMNS = {
     "ts_event": TIMESTAMP, "session": "int32", "contract": "str", "expiry": "int32",
     "open": "float64", "high": "float64", "low": "float64", "close": "float64", "volume": "int64",
     "old_price": "float64", "adj_open": "float64", "adj_high": "float64", "adj_low": "float64",
-    "adj_close": "float64", "masked": "bool",
+    "adj_close": "float64", "masked": "bool", "filled": "bool",
 }
-
-
-@dataclass(frozen=True)
-class RecordLayout:
-    """What every record of a schema must look like: its numpy dtype (whose size is its length) and its rtype."""
-
-    dtype: np.dtype[Any]
-    rtype: int
-
-
-OHLCV = np.dtype(databento_dbn.OHLCVMsg._dtypes)
-BAR_RTYPES = {"ohlcv-1s": 32, "ohlcv-1m": 33, "ohlcv-1h": 34, "ohlcv-1d": 35}
-DEFINITION = "definition"
-_DEFINITION_RTYPE = 19
-_DEFINITIONS = {
-    1: np.dtype(databento_dbn.InstrumentDefMsgV1._dtypes),
-    2: np.dtype(databento_dbn.InstrumentDefMsgV2._dtypes),
-    3: np.dtype(databento_dbn.InstrumentDefMsg._dtypes),
-}
-READABLE_SCHEMAS = (*BAR_RTYPES, DEFINITION)
-VERSIONS = tuple(_DEFINITIONS)
-
-
-def record_layout(schema: str, version: int) -> RecordLayout:
-    """Layout of the records of a readable ``schema`` in a DBN file of ``version``; KeyError for any other."""
-    if schema == DEFINITION:
-        return RecordLayout(_DEFINITIONS[version], _DEFINITION_RTYPE)
-    return RecordLayout(OHLCV, BAR_RTYPES[schema])
 
 
 def table(columns: dict[str, str], values: dict[str, Any]) -> pd.DataFrame:
-    """DataFrame with exactly ``columns``, in their order and dtypes; ``ts_event`` is given as int64 ns (UTC)."""
+    """DataFrame with exactly ``columns``, in their order and dtypes; timestamps are given as int64 ns (UTC).
+
+    The columns are the given arrays themselves where their dtype is right, not copies: give arrays of your own.
+    """
     data = {}
     for name, dtype in columns.items():
         value = values[name]
-        data[name] = utc(value) if dtype == TIMESTAMP else pd.Series(value, dtype=dtype)
-    return pd.DataFrame(data)
+        data[name] = utc(value) if dtype == TIMESTAMP else pd.Series(value, dtype=dtype, copy=False)
+    return pd.DataFrame(data, copy=False)
 
 
 def utc(nanoseconds: NDArray[np.int64]) -> pd.Series:
     """Series of ``datetime64[ns, UTC]`` from int64 nanoseconds; the unit is stated, pandas would infer another."""
-    return pd.Series(nanoseconds.view("datetime64[ns]")).dt.tz_localize("UTC")
+    return pd.Series(nanoseconds.view("datetime64[ns]"), copy=False).dt.tz_localize("UTC")
 
 
 def nanoseconds(timestamps: pd.Series) -> NDArray[np.int64]:

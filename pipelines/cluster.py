@@ -33,7 +33,12 @@ def cluster_options(settings: Settings, cores: int) -> dict[str, Any]:
             "memory_limit": 0,
         }
     if settings.cluster == "cuda":
-        options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1", "resources": {"GPU": 1}}
+        options = {
+            "threads_per_worker": 1,
+            "dashboard_address": "127.0.0.1:0",
+            "host": "127.0.0.1",
+            "resources": {"GPU": 1},
+        }
         return options | ({"n_workers": settings.workers} if settings.workers else {})
     raise ClusterError(f"cluster={settings.cluster} starts no Dask cluster")
 
@@ -74,8 +79,13 @@ def connected(settings: Settings) -> Iterator[Any]:
         cluster_class = LocalCUDACluster
     else:
         cluster_class = LocalCluster
-    with _interrupts_reach_only_this_process():
-        cluster = cluster_class(**options, silence_logs=logging.CRITICAL)
+    try:
+        with _interrupts_reach_only_this_process():
+            cluster = cluster_class(**options, silence_logs=logging.CRITICAL)
+    except RuntimeError as error:
+        raise ClusterError(
+            f"cluster={settings.cluster} did not start: {error}; run again, or use cluster=serial"
+        ) from None
     with cluster, Client(cluster) as client:
         yield client
 

@@ -15,6 +15,7 @@ from pipelines.errors import ConfigurationError
 from pipelines.settings import Settings
 from pipelines.yaml_text import parse_yaml, read_yaml
 
+MOST_VALUES = 1_000_000  # of one axis; a longer range is a mistyped one
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 _RANGE = re.compile(r"^\s*([-+.\deE]+):([-+.\deE]+)(?::([-+.\deE]+))?\s*$")
 
@@ -149,7 +150,11 @@ def _sequence(value: Any, path: str) -> Any:
     if step == 0 or (stop - start) / step <= 0:
         raise ConfigurationError(f"configuration {path}: the range {value!r} is empty: start:stop:step excludes stop")
     # the small allowance keeps 0.5:3:0.1 from ending in a 26th value that only rounding makes smaller than 3
-    count = math.ceil((stop - start) / step - 1e-9)
+    count = math.ceil((stop - start) / step - 1e-9) if math.isfinite((stop - start) / step) else MOST_VALUES + 1
+    if count > MOST_VALUES:
+        raise ConfigurationError(
+            f"configuration {path}: the range {value!r} has over {MOST_VALUES:,} values; widen its step"
+        )
     return tuple(round(start + index * step, 12) for index in range(count))
 
 

@@ -3,6 +3,7 @@
 WalkfoldError (RuntimeError)
 ├── UsageError            2   a wrong argument, key or value
 │   └── ConfigurationError
+├── RejectedDataError     3   an input file is damaged
 ├── NodeError             3 or 4, by the cause: data rejected by a gate, or any other failure of a node
 ├── StoreError            4   the store cannot be read or written
 │   └── CorruptArtefactError  the artefact was moved aside; running again recomputes it
@@ -37,6 +38,12 @@ class UsageError(WalkfoldError):
 
 class ConfigurationError(UsageError):
     """A configuration key is unknown or its value has the wrong type or range."""
+
+
+class RejectedDataError(WalkfoldError):
+    """An input file is damaged or is not what its name says."""
+
+    exit_code = ExitCode.DATA_REJECTED
 
 
 class StoreError(WalkfoldError):

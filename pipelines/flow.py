@@ -1,11 +1,15 @@
 """The walk-forward flow of a configuration: its input files, its fan-out, its graph."""
 
+import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from kernels.features.errors import FeatureError
+from kernels.features.selection import select_features
 from pipelines import keys
 from pipelines.configuration import nearest
-from pipelines.errors import ConfigurationError, UsageError
+from pipelines.errors import ConfigurationError, RejectedDataError, UsageError
 from pipelines.graph import Axes, Graph, InputFile, build_graph
 from pipelines.nodes import BENCHMARKS, NODES
 from pipelines.planning import plan
@@ -13,11 +17,14 @@ from pipelines.serial_runner import run_serial
 from pipelines.settings import Settings
 from pipelines.store import Store
 
+MOST_COMBINATIONS = 20_000_000
+
 
 def flow_graph(settings: Settings, folds: Sequence[int]) -> Graph:
     """Build the graph of the given folds; raises UsageError for a data folder without DBN files."""
     files = input_files(settings)
     check_grid(settings)
+    check_features(settings)
     axes: Axes = {
         "file": lambda place: list(range(len(files["bars"]))),
         "fold": lambda place: list(folds),
@@ -31,11 +38,14 @@ def flow_graph(settings: Settings, folds: Sequence[int]) -> Graph:
 
 def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
     """List and hash the DBN files of the data folder, bars and definitions apart, in the order of their data."""
-    from loaders.errors import DataError
+    from loaders.errors import DamagedFileError, DataError
     from loaders.files import list_data_files
+    from loaders.layouts import STATISTICS
 
     try:
         listed = list_data_files(Path(settings.data))
+    except DamagedFileError as error:
+        raise RejectedDataError(str(error)) from None
     except DataError as error:
         raise UsageError(f"data={settings.data}: {error}") from None
     truth = Path(settings.data) / "truth.json"
@@ -43,27 +53,49 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
         group: tuple(InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.kind == kind)
         for group, kind in (("bars", "bars"), ("definitions", "definitions"))
     }
+    groups["statistics"] = tuple(
+        InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.schema == STATISTICS
+    )
+    groups["roll_schedule"] = _roll_schedule(settings)
     groups["truth"] = (InputFile(truth, keys.file_digest(truth)),) if truth.is_file() else ()
     return groups
+
+
+def _roll_schedule(settings: Settings) -> tuple[InputFile, ...]:
+    """The user's own roll schedule, if there is one: its content, not its name, is what the rolled bars depend on."""
+    if not settings.instrument.roll.schedule:
+        return ()
+    path = Path(settings.instrument.roll.schedule)
+    if not path.is_file():
+        raise UsageError(f"instrument.roll.schedule={path}: no such file; give a CSV file with columns session, contract")
+    return (InputFile(path, keys.file_digest(path)),)
 
 
 def check_grid(settings: Settings) -> None:
     """Refuse strategies that do not exist and grid parameters that no strategy of the sweep declares."""
     from kernels.strategies import STRATEGIES
 
-    declared: set[str] = set()
     for name in settings.sweep.strategies:
         if name not in STRATEGIES:
             raise ConfigurationError(f"sweep.strategies: there is no strategy {name!r}; {nearest(name, STRATEGIES)}")
-        declared.update(STRATEGIES[name]().parameters)
+    known = {parameter for make in STRATEGIES.values() for parameter in make().parameters}
     for name in settings.sweep.grid:
-        if name not in declared:
-            raise ConfigurationError(
-                f"sweep.grid.{name}: no strategy of the sweep has this parameter; {nearest(name, declared)}"
-            )
+        if name not in known:
+            raise ConfigurationError(f"sweep.grid.{name}: no strategy has this parameter; {nearest(name, known)}")
+    declared = {parameter for name in settings.sweep.strategies for parameter in STRATEGIES[name]().parameters}
     missing = sorted(declared - set(settings.sweep.grid))
     if missing:
         raise ConfigurationError(f"sweep.grid.{missing[0]} is missing: a strategy of the sweep needs values for it")
+
+
+def check_features(settings: Settings) -> None:
+    """Refuse features that do not exist; the folder the command runs in is searched for the user's modules, last."""
+    if settings.features.modules and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # the workers of a cluster inherit it
+    try:
+        select_features(settings.features)
+    except FeatureError as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def fold_count(settings: Settings, store: Store) -> int:
@@ -77,10 +109,20 @@ def fold_count(settings: Settings, store: Store) -> int:
 
 
 def _chunks(settings: Settings, strategy: str) -> int:
+    from kernels.grid import GridError
     from kernels.strategies import STRATEGIES
     from kernels.sweep import combinations
 
-    count = len(combinations(settings.sweep.grid, STRATEGIES[strategy]()))
+    made = STRATEGIES[strategy]()
+    size = math.prod(len(settings.sweep.grid[name]) for name in made.parameters)
+    if size > MOST_COMBINATIONS:
+        raise ConfigurationError(
+            f"sweep.grid gives {strategy} {size:,} combinations; at most {MOST_COMBINATIONS:,} fit"
+        )
+    try:
+        count = len(combinations(settings.sweep.grid, made))
+    except GridError as error:
+        raise ConfigurationError(f"sweep.grid: {error}") from None
     if not count:
         raise ConfigurationError(f"sweep.grid leaves {strategy} without a combination; widen the ranges")
     return -(-count // settings.sweep.chunk_combinations)

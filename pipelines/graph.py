@@ -34,7 +34,8 @@ class Node:
     key; `axes` to a fan-out axis whose value it gets; `files` to a group of input files. `per` lists the node's axes: an
     input with the same axes is matched, an axis that only the input has is gathered into a list. `gate` is called with the
     artefact before it is written to the store and after it is read from it. `evaluates` names the rows a node looks at and
-    `trials` how many things it tried there: a number, or the field of its artefact that holds it.
+    `trials` how many things it tried there: a number, or the field of its artefact that holds it. `modules` is the
+    configuration key of the user's modules that it imports; their code is in its key.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Node:
     evaluates: Literal["validation", "test"] | None = None
     trials: int | str = 0
     libraries: tuple[str, ...] = ()
+    modules: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,8 @@ def build_graph(
     made: dict[str, list[Task]] = {}
     for node in nodes:
         code = keys.code_digest(typing.cast(types.FunctionType, node.function))
+        if node.modules and (modules := setting_at(settings, node.modules)):
+            code = keys.digest([code, keys.modules_digest(modules)])
         versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
         made[node.name] = [_task(node, place, made, tree, files, code, versions) for place in _places(node.per, axes)]
     return Graph(tuple(task for tasks in made.values() for task in tasks))

@@ -49,10 +49,12 @@ def code_digest(function: types.FunctionType) -> str:
     First-party are walkfold's packages and the function's own. Comments, docstrings and layout do not count. A module is
     the unit: a changed formula always makes a new key, and so does a change beside it that the function does not call.
     """
-    packages = frozenset((*FIRST_PARTY, function.__module__.partition(".")[0]))
-    modules = sorted(_closure(function.__module__, packages))
-    sources = {name: _read_module(name).source for name in modules}
-    return digest({"function": function.__qualname__, "modules": sources})
+    return digest({"function": function.__qualname__, "modules": _sources((function.__module__,))})
+
+
+def modules_digest(names: Iterable[str]) -> str:
+    """Return a hash of the source of modules and of every module of walkfold's or of their packages that they import."""
+    return digest(_sources(tuple(names)))
 
 
 def normal_source(source: str) -> str:
@@ -65,6 +67,13 @@ def normal_source(source: str) -> str:
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 node.body = node.body[1:] or [ast.Pass()]
     return ast.unparse(tree)
+
+
+def _sources(starts: tuple[str, ...]) -> dict[str, str]:
+    """Map every module that the given ones reach to the hash of its source."""
+    packages = frozenset((*FIRST_PARTY, *(name.partition(".")[0] for name in starts)))
+    modules = {name for start in starts for name in _closure(start, packages)}
+    return {name: _read_module(name).source for name in sorted(modules)}
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,19 @@
-"""The ledger of looks: every evaluation on validation or test rows, once, so that statistics know the number of trials."""
+"""The ledger of looks: every evaluation on validation or test rows, once, so that statistics know the number of trials.
+
+One file a root, appended and never rewritten. A look counts for a fold when its rows overlap the fold's and its data share
+a file with the fold's data: neither one more file nor a bar more or less in a fold makes earlier looks vanish.
+"""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from pipelines.keys import digest
-from pipelines.store import Store
+from pipelines.store import Store, write_text
+
+Instants = tuple[str, str]
+"""First and last bar of a range, ISO 8601 in UTC: text that sorts in time order."""
 
 
 @dataclass(frozen=True)
@@ -19,24 +25,27 @@ class Look:
     rows: str
     trials: int
     run: str
+    first: str
+    last: str
+    data: str
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The looks at one fold of one data set; a file of one JSON line a look, appended and never rewritten."""
+    """The looks at the data of one root."""
 
     path: Path
 
     @classmethod
-    def of(cls, store: Store, data: Mapping[str, Any], fold: Mapping[str, Any]) -> "Ledger":
-        """Return the ledger of a data set (what identifies its files) and a fold (its first and last instants)."""
-        return cls(store.root / "ledger" / f"{digest([data, fold])[:24]}.jsonl")
+    def of(cls, store: Store, root: str) -> "Ledger":
+        """Return the ledger of a root in a store."""
+        return cls(store.root / "ledger" / f"{root}.jsonl")
 
     def looks(self) -> dict[str, Look]:
-        """Return all looks by content key; a half-written last line of a crashed run is ignored."""
+        """Return all looks by content key; a line that a crash or a disk has damaged is ignored."""
         found: dict[str, Look] = {}
         if self.path.is_file():
-            for line in self.path.read_text(encoding="utf-8").splitlines():
+            for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
                     look = Look(**json.loads(line))
                 except (ValueError, TypeError):
@@ -44,19 +53,49 @@ class Ledger:
                 found.setdefault(look.key, look)
         return found
 
-    def record(self, look: Look) -> None:
-        """Append a look unless its content key is there: a retry or a cache hit counts once."""
+    def record(self, look: Look, files: Collection[str]) -> None:
+        """Append a look unless its content key is there: a retry or a cache hit counts once.
+
+        `files` are the checksums of the data set that `look.data` names.
+        """
         if look.key in self.looks():
             return
+        known = self._data_path(look.data)
+        if not known.is_file():
+            known.parent.mkdir(exist_ok=True)
+            write_text(known, json.dumps(sorted(files)))
         # the leading newline ends a line that a crash may have cut, so that this look cannot vanish into it
         with self.path.open("a", encoding="utf-8") as stream:
-            stream.write("\n" + json.dumps(vars(look)) + "\n")
+            stream.write("\n" + json.dumps(asdict(look)) + "\n")
 
-    def summary(self) -> dict[str, int]:
-        """Return how often the validation and the test rows were looked at, and with how many trials."""
-        looks = list(self.looks().values())
-        return {
-            f"{rows}_{what}": sum(look.trials if what == "trials" else 1 for look in looks if look.rows == rows)
-            for rows in ("validation", "test")
-            for what in ("looks", "trials")
-        }
+    def summary(self, ranges: Mapping[str, Instants], files: Collection[str]) -> dict[str, int]:
+        """Count the looks at rows that overlap these validation and test ranges, and their trials.
+
+        `ranges` maps "validation" and "test" to the first and last bar of the fold asked about; `files` are the checksums
+        of its data.
+        """
+        mine = set(files)
+        shared: dict[str, bool] = {}
+        counts = dict.fromkeys((f"{rows}_{what}" for rows in ("validation", "test") for what in ("looks", "trials")), 0)
+        for look in self.looks().values():
+            if look.data not in shared:
+                shared[look.data] = not mine.isdisjoint(self._files(look.data))
+            first, last = ranges[look.rows]
+            if shared[look.data] and look.first <= last and first <= look.last:
+                counts[f"{look.rows}_looks"] += 1
+                counts[f"{look.rows}_trials"] += look.trials
+        return counts
+
+    def _data_path(self, data: str) -> Path:
+        return self.path.with_suffix("") / f"{data}.json"
+
+    def _files(self, data: str) -> list[str]:
+        try:
+            return list(json.loads(self._data_path(data).read_bytes()))
+        except (OSError, ValueError):
+            return []
+
+
+def data_name(files: Collection[str]) -> str:
+    """Return the short name of a data set: a hash of the checksums of its files."""
+    return digest(sorted(files))[:16]

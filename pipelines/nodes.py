@@ -1,14 +1,17 @@
 """THE table: every node of the walk-forward flow, in the order data meets them."""
 
 from loaders.continuous import continuous_bars
+from loaders.gaps_report import gap_report
 from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
+from loaders.roll_open_interest import open_interest
 from pipelines.graph import Node
 from pipelines.steps import boundaries, evaluating, feature_set, fold_rows, modelling, reporting, sweeping
 from validation.sanitise import sanitise_rolled
 
 TRADING = {"contract": "instrument.contract", "costs": "instrument.costs", "execution": "execution"}
 MONEY = {**TRADING, "capital": "capital"}
+CALENDAR = ("pandas_market_calendars",)
 ROWS = {"bars": "feature_set.bars", "fold": "fold"}
 MODEL = {**ROWS, "normalised": "normalised"}
 
@@ -16,21 +19,27 @@ NODES = (
     # files → one continuous series of accepted bars
     Node("outrights", outright_bars, per=("file",), settings={"root": "instrument.root"}, axes={"ordinal": "file"},
          files={"bars_file": "bars", "definition_files": "definitions"}, gate=boundaries.gate_outrights),
-    Node("rolled", rolled_bars, inputs={"parts": "outrights"}, settings={"session": "instrument.session", "roll": "instrument.roll"},
-         gate=boundaries.gate_rolled),
+    Node("open_interest", open_interest, settings={"root": "instrument.root"},
+         files={"statistics_files": "statistics", "definition_files": "definitions"}),
+    Node("rolled", rolled_bars, inputs={"parts": "outrights", "open_interest": "open_interest"}, files={"schedule_files": "roll_schedule"},
+         settings={"session": "instrument.session", "roll": "instrument.roll"}, gate=boundaries.gate_rolled),
+    Node("gaps", gap_report, inputs={"outrights": "outrights.bars", "reports": "outrights.report", "rolled": "rolled"},
+         settings={"session": "instrument.session"}, libraries=CALENDAR),
     Node("sanitised", sanitise_rolled, inputs={"rolled": "rolled.bars"}, settings={"rules": "instrument.bars"},
          gate=boundaries.gate_sanitised),
-    Node("bars", continuous_bars, inputs={"accepted": "sanitised.accepted"}, gate=boundaries.gate_bars),
+    Node("bars", continuous_bars, inputs={"accepted": "sanitised.accepted"}, gate=boundaries.gate_bars, libraries=CALENDAR,
+         settings={"adjustment": "instrument.roll.adjustment", "session": "instrument.session"}),
     # bars → feature set
-    Node("clamped", feature_set.clamped_returns, inputs={"bars": "bars"}, settings={"limit": "limits.log_return"}),
-    Node("features", feature_set.feature_matrix, inputs={"bars": "bars", "returns": "clamped.returns"}),
-    Node("feature_set", feature_set.feature_set, inputs={"bars": "bars", "clamped": "clamped", "matrix": "features"},
-         settings={"limit": "limits.feature", "return_limit": "limits.log_return"}, gate=boundaries.gate_features_and_targets),
+    Node("clamped", feature_set.clamped_returns, inputs={"bars": "bars"}, settings={"limit": "instrument.limits.log_return"}),
+    Node("features", feature_set.feature_matrix, inputs={"bars": "bars", "returns": "clamped.returns"},
+         settings={"features": "features"}, modules="features.modules"),
+    Node("feature_set", feature_set.feature_set, inputs={"bars": "bars", "clamped": "clamped", "columns": "features"},
+         settings={"limit": "instrument.limits.feature", "return_limit": "instrument.limits.log_return"}, gate=boundaries.gate_features_and_targets),
     # feature set → one fold
     Node("folds", fold_rows.fold_table, inputs={"feature_set": "feature_set"}, settings={"settings": "folds"}),
     Node("fold", fold_rows.fold_rows, per=("fold",), inputs={"table": "folds"}, axes={"index": "fold"}),
     Node("normalised", fold_rows.normalised_features, per=("fold",), inputs={"feature_set": "feature_set", "fold": "fold"},
-         settings={"limit": "limits.zscore"}, gate=fold_rows.gate_normalised),
+         settings={"limit": "instrument.limits.zscore"}, gate=fold_rows.gate_normalised),
     # strategies: chosen on validation rows, the best scored once on test rows
     Node("sweep", sweeping.sweep_chunk, per=("fold", "strategy", "chunk"), inputs=ROWS, axes={"strategy": "strategy", "chunk": "chunk"},
          settings={**MONEY, "grid": "sweep.grid", "chunk_combinations": "sweep.chunk_combinations", "executor": "sweep.executor"}),
@@ -54,7 +63,7 @@ NODES = (
     # everything the report says that does not depend on the run that asks for it
     Node("label", reporting.data_label, files={"truth_files": "truth"}),
     Node("report_content", reporting.fold_report_content, per=("fold",), axes={"fold": "fold"},
-         inputs={"parts": "outrights", "rolled": "rolled", "sanitised": "sanitised", "feature_set": "feature_set", "table": "folds",
+         inputs={"parts": "outrights", "rolled": "rolled", "gaps": "gaps", "sanitised": "sanitised", "feature_set": "feature_set", "table": "folds",
                  "normalised": "normalised", "rankings": "ranking", "strategy_models": "strategy_evaluation", "policies": "policy",
                  "policy_models": "policy_evaluation", "linear": "linear_evaluation", "benchmarks": "benchmark_evaluation",
                  "hindsight": "hindsight", "label": "label"},

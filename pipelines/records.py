@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.keys import installed_versions
-from pipelines.store import Store
+from pipelines.store import Store, is_alive
 
 LIBRARIES = (
     "walkfold",
@@ -63,24 +63,26 @@ def versions() -> dict[str, str]:
 
 
 def read_records(store: Store) -> list[dict[str, Any]]:
-    """Return a summary of every run in the store, oldest first."""
-    return [read_record(folder) for folder in sorted((store.root / "runs").iterdir()) if folder.is_dir()]
+    """Return a summary of every run in the store, oldest first; a store that does not exist has none."""
+    return [read_record(path.parent) for path in sorted((store.root / "runs").glob("*/record.jsonl"))]
 
 
 def read_record(folder: Path) -> dict[str, Any]:
     """Return one run's summary: its first line, its tasks and its status (`crashed` where the process is gone)."""
     events = []
     path = folder / "record.jsonl"
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else ():
         try:
-            events.append(json.loads(line))
+            event = json.loads(line)
         except ValueError:
             continue
+        if isinstance(event, dict) and "event" in event:
+            events.append(event)
     summary: dict[str, Any] = {"run": folder.name, "status": "unreadable", "tasks": []}
     for event in events:
         kind = event.pop("event")
         if kind == "started":
-            summary.update(event, status="running" if Path(f"/proc/{event['pid']}").exists() else "crashed")
+            summary.update(event, status="running" if is_alive(int(event.get("pid", 0))) else "crashed")
         elif kind == "task":
             summary["tasks"].append(event)
         elif kind == "ended":

@@ -9,13 +9,12 @@ from typing import Any
 
 from pipelines import artefacts
 from pipelines.configuration import as_tree
-from pipelines.graph import Graph, InputFile, Task
-from pipelines.ledger import Ledger, Look
+from pipelines.graph import Graph, Task
+from pipelines.looks import LookKeeper
 from pipelines.records import RunRecord, versions
 from pipelines.report.overfitting import verdict
 from pipelines.report.page import write_report
 from pipelines.settings import Settings
-from pipelines.store import Store
 from pipelines.task_execution import Outcome
 
 CONTENT = "report_content"
@@ -35,20 +34,15 @@ def finish_fold(
     graph: Graph,
     fold: int,
     settings: Settings,
-    files: Mapping[str, tuple[InputFile, ...]],
-    store: Store,
+    keeper: LookKeeper,
     record: RunRecord,
     outcomes: Mapping[str, Outcome],
 ) -> FoldResult:
-    """Count the looks of the fold's evaluations, write its report and return its figures."""
+    """Write the fold's report, with all looks at its rows counted, and return its figures."""
     task = graph[f"{CONTENT}[fold={fold}]"]
-    content = artefacts.read_parts(store.verified(task.key), task.kind)
+    content = artefacts.read_parts(keeper.store.verified(task.key), task.kind)
     mine = [graph[name] for name in _with_upstream(graph, task)]
-    ledger = _ledger(store, settings, files, content.document, fold)
-    for each in mine:
-        if each.node.evaluates:
-            ledger.record(Look(each.key, each.name, each.node.evaluates, outcomes[each.name].trials, record.run))
-    looks = ledger.summary()
+    looks = keeper.summary(fold)
     run = {
         "run": record.run,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -72,16 +66,6 @@ def finish_fold(
 
 def _with_upstream(graph: Graph, task: Task) -> list[str]:
     return [each.name for each in graph.needed_for([task.name]).tasks]
-
-
-def _ledger(
-    store: Store, settings: Settings, files: Mapping[str, tuple[InputFile, ...]], document: Mapping[str, Any], fold: int
-) -> Ledger:
-    """The ledger of these rows: the same files and instants share it, whatever the configuration was."""
-    data = {"root": settings.instrument.root, "files": sorted(item.sha256 for item in files["bars"])}
-    entry = next(row for row in document["folds"] if row["fold"] == fold)
-    ranges = {part: [entry[part]["first"], entry[part]["last"]] for part in ("validation", "test")}
-    return Ledger.of(store, data, ranges)
 
 
 def _metrics(document: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:

@@ -1,9 +1,10 @@
 """The configuration of a run as frozen dataclasses; each package owns the settings of its own nodes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kernels.execution import Costs, Execution, Instrument
+from kernels.features.selection import FeatureSettings
 from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
 from training.dqn import DqnSettings
@@ -15,8 +16,26 @@ CLUSTERS = ("serial", "threads", "processes", "cuda")
 
 
 @dataclass(frozen=True)
+class LimitSettings:
+    """The bounds of layers 2, 3 and 4; infinity (`.inf`) switches a layer off."""
+
+    log_return: float = 0.1
+    feature: float = 5.0
+    zscore: float = 20.0
+
+    def __post_init__(self) -> None:
+        """Refuse bounds that leave nothing."""
+        for name in ("log_return", "feature", "zscore"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"instrument.limits.{name} is {getattr(self, name)}, must be above 0; .inf is no bound")
+
+
+@dataclass(frozen=True)
 class InstrumentSettings:
-    """One root: what a contract is worth, what trading it costs, when it trades and how it rolls."""
+    """One root: what a contract is worth, what trading it costs, when it trades, how it rolls, what its data may be.
+
+    `bars` are the rules of layer 1, `limits` the bounds of layers 2 to 4.
+    """
 
     root: str
     contract: Instrument
@@ -24,6 +43,7 @@ class InstrumentSettings:
     session: SessionRule
     roll: RollSettings
     bars: BarRules
+    limits: LimitSettings = field(default_factory=LimitSettings)
 
     def __post_init__(self) -> None:
         """Refuse two different ticks for one contract: one checks prices, the other prices slippage."""
@@ -32,15 +52,6 @@ class InstrumentSettings:
                 f"instrument.bars.tick_size is {self.bars.tick_size}, but instrument.contract.tick_size is "
                 f"{self.contract.tick_size}: give both the exchange's tick"
             )
-
-
-@dataclass(frozen=True)
-class LimitSettings:
-    """The bounds of layers 2, 3 and 4."""
-
-    log_return: float = 0.1
-    feature: float = 5.0
-    zscore: float = 20.0
 
 
 @dataclass(frozen=True)
@@ -79,12 +90,12 @@ class Settings:
     data: str
     store: str
     instrument: InstrumentSettings
-    limits: LimitSettings
     folds: FoldSettings
     execution: Execution
     capital: float
     sweep: SweepSettings
     training: TrainingSettings
+    features: FeatureSettings = field(default_factory=FeatureSettings)
     cluster: str = "processes"
     workers: int = 0
 

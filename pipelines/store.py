@@ -52,8 +52,9 @@ class Store:
         folder = self.folder(key)
         try:
             manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
-            complete = all((folder / name).stat().st_size == part["bytes"] for name, part in manifest["files"].items())
-        except (OSError, ValueError, KeyError):
+            sizes = {name: part["bytes"] for name, part in manifest["files"].items()}
+            complete = bool(sizes) and all((folder / name).stat().st_size == size for name, size in sizes.items())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
         return manifest if complete else None
 
@@ -112,10 +113,10 @@ class Store:
     def remembered(self, task: str) -> dict[str, Any] | None:
         """Return what `remember` noted, or None."""
         try:
-            reference: dict[str, Any] = json.loads((self.root / "refs" / f"{task}.json").read_bytes())
+            reference = json.loads((self.root / "refs" / f"{task}.json").read_bytes())
         except (OSError, ValueError):
             return None
-        return reference
+        return reference if isinstance(reference, dict) else None
 
     def _set_aside(self, key: str) -> None:
         folder = self.folder(key)
@@ -130,7 +131,7 @@ class Store:
                 len(parts) == 4
                 and parts[1] == socket.gethostname()
                 and parts[2].isdigit()
-                and not _alive(int(parts[2]))
+                and not is_alive(int(parts[2]))
             ):
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -150,7 +151,10 @@ def write_text(path: Path, text: str, sync: bool = False) -> None:
         raise
 
 
-def _alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Say whether a process of this host still runs; 0 and less are no processes."""
+    if pid <= 0:
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -34,7 +34,6 @@ class Assignment:
     inputs: Mapping[str, Source | tuple[Source, ...]]
     constants: Mapping[str, Any]
     gate: Callable[[Any, str], None] | None
-    trials: int | str
     parts: Mapping[str, Any]
     store: Path
 
@@ -49,7 +48,6 @@ class Outcome:
     cached: bool
     worker: str
     peak_bytes: int
-    trials: int
 
 
 def assign(task: Task, store: Store) -> Assignment:
@@ -62,7 +60,6 @@ def assign(task: Task, store: Store) -> Assignment:
         inputs=task.inputs,
         constants=task.constants,
         gate=task.node.gate,
-        trials=task.node.trials,
         parts=task.parts,
         store=store.root,
     )
@@ -81,7 +78,7 @@ def perform(assignment: Assignment) -> Outcome:
         value = assignment.function(**arguments, **assignment.constants)
         if assignment.gate is not None:
             assignment.gate(value, BEFORE_WRITE)
-        trials = _publish(store, assignment, value)
+        _publish(store, assignment, value)
     except (CorruptArtefactError, StoreError):
         raise
     except (Exception, SystemExit) as error:  # a node that calls sys.exit must fail the node, not its worker
@@ -90,7 +87,7 @@ def perform(assignment: Assignment) -> Outcome:
     seconds = time.perf_counter() - started
     del arguments, value
     _give_back_memory()
-    return Outcome(assignment.task, assignment.key, seconds, False, f"pid {os.getpid()}", peak, trials)
+    return Outcome(assignment.task, assignment.key, seconds, False, f"pid {os.getpid()}", peak)
 
 
 def _load(store: Store, source: Source | tuple[Source, ...]) -> Any:
@@ -103,13 +100,12 @@ def _load(store: Store, source: Source | tuple[Source, ...]) -> Any:
     return value
 
 
-def _publish(store: Store, assignment: Assignment, value: Any) -> int:
-    trials = int(getattr(value, assignment.trials)) if isinstance(assignment.trials, str) else assignment.trials
+def _publish(store: Store, assignment: Assignment, value: Any) -> None:
     folder = None
     try:
         folder = store.begin(assignment.key)
         artefacts.write_parts(value, folder)
-        store.publish(assignment.key, folder, {"task": assignment.task, "trials": trials, "parts": assignment.parts})
+        store.publish(assignment.key, folder, {"task": assignment.task, "parts": assignment.parts})
         store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
     except OSError as error:
         # numpy reports a short write without an errno, so the disk itself is asked too
@@ -121,7 +117,6 @@ def _publish(store: Store, assignment: Assignment, value: Any) -> int:
             f"{assignment.task}: cannot write its artefact to the store {store.root}: {reason}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"
         ) from None
-    return trials
 
 
 def _as_node_error(assignment: Assignment, error: BaseException) -> NodeError:

@@ -35,7 +35,7 @@ def parse_yaml(text: str, source: str) -> Any:
     """Parse YAML text; `source` names it in the ConfigurationError of a syntax error."""
     try:
         return yaml.load(text, Loader=_PlainLoader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, TypeError, RecursionError) as error:
         raise ConfigurationError(f"{source} is not valid YAML: {' '.join(str(error).split())}") from None
 
 
@@ -45,6 +45,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(f"cannot read the configuration {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"cannot read the configuration {path}: it is not UTF-8 text") from None
     value = parse_yaml(text, str(path))
     if not isinstance(value, dict):
         raise ConfigurationError(f"{path} must hold a mapping of keys to values, not {type(value).__name__}")

@@ -24,6 +24,8 @@ class BarRules:
     min_ratio, max_ratio: bounds of close / last accepted close of the same contract.
     accept_after: after that many rejected closes in a row that agree with each other, the next one that agrees with
         them is accepted as the new level, so that one bad first bar does not lock out a file.
+    ratio_floor: closes below it count as this much in the ratio, so that small and negative prices are judged by how far
+        they are from it; 0 compares prices above zero only.
     """
 
     tick_size: float = 1e-9
@@ -31,6 +33,7 @@ class BarRules:
     min_ratio: float = 0.5
     max_ratio: float = 2.0
     accept_after: int = 3
+    ratio_floor: float = 0.0
 
     def __post_init__(self) -> None:
         ticks = self.tick_size * PRICE_SCALE
@@ -40,6 +43,8 @@ class BarRules:
             raise ValueError(f"min_ratio {self.min_ratio} is outside (0, 1); 0.5 lets a close halve in one bar")
         if not 1 < self.max_ratio < float("inf"):
             raise ValueError(f"max_ratio {self.max_ratio} is not a number above 1; 2.0 lets a close double in one bar")
+        if not 0 <= self.ratio_floor < float("inf"):
+            raise ValueError(f"ratio_floor {self.ratio_floor} is no price at or above 0; 0 compares all positive closes")
         if self.accept_after < 1:
             raise ValueError(f"accept_after {self.accept_after} < 1; give the number of agreeing rejects, e.g. 3")
 

@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from validation.findings import Times, findings_table, joined_findings, nanoseconds
+from validation.findings import Times, findings_table, nanoseconds, no_findings
+from validation.passes import rows_beyond
 
 BLOCK = 8192  # rows looked at together: the block stays in the cache
+Clamped = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
 def clamp_matrix(
@@ -27,34 +29,37 @@ def clamp_matrix(
             f"features have shape {matrix.shape}, but there are {len(ts)} timestamps and {len(names)} names; "
             "compute all three from the same bars"
         )
-    labels, times = np.asarray(names), nanoseconds(ts)
-    tables = []
+    found = []
     for start in range(0, len(matrix), BLOCK):
         block = matrix[start : start + BLOCK]
-        rows, columns = np.nonzero(np.abs(block) > limit)  # infinities included, NaN not
-        if len(rows):
-            raw = block[rows, columns]
-            infinite = np.isinf(raw)
-            block[rows, columns] = np.where(infinite, np.nan, np.copysign(limit, raw))
-            tables.append(_clamped(times[start + rows], labels[columns], raw, infinite, limit, layer, rule))
-    return joined_findings(tables)
+        rows, columns, raw = clamp_rows(block, np.flatnonzero(rows_beyond(block, limit)), limit)
+        found.append((start + rows, columns, raw))
+    return clamp_findings(found, names, ts, limit, layer, rule)
 
 
-def _clamped(
-    ts: NDArray[np.int64],
-    names: NDArray[np.str_],
-    raw: NDArray[np.float64],
-    infinite: NDArray[np.bool_],
-    limit: float,
-    layer: int,
-    rule: str,
+def clamp_rows(block: NDArray[np.floating], touched: NDArray[np.int64], limit: float) -> Clamped:
+    """Clamp the touched rows of a block in place; row, column and value of each value beyond, by rows, then columns."""
+    rows, columns = np.nonzero(np.abs(block[touched]) > limit)  # infinities included, NaN not
+    rows = touched[rows]
+    raw = block[rows, columns].astype(np.float64)
+    block[rows, columns] = np.where(np.isinf(raw), np.nan, np.copysign(limit, raw))
+    return rows, columns, raw
+
+
+def clamp_findings(
+    found: Sequence[Clamped], names: Sequence[str], ts: Times, limit: float, layer: int, rule: str
 ) -> pd.DataFrame:
+    """One findings table of clamped values; an infinity is `non_finite`, masked."""
+    if not any(len(rows) for rows, _, _ in found):
+        return no_findings()
+    rows, columns, raw = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    infinite = np.isinf(raw)
     return findings_table(
-        ts_event=ts,
-        contract=[""] * len(ts),
+        ts_event=nanoseconds(ts)[rows],
+        contract=[""] * len(rows),
         layer=layer,
         rule=np.where(infinite, "non_finite", rule),
-        column=names,
+        column=np.asarray(names)[columns],
         value=raw,
         limit=np.where(infinite, np.nan, np.copysign(limit, raw)),
         action=np.where(infinite, "masked", "altered"),

@@ -36,13 +36,16 @@ def judge_closes(
     """Judge the closes of one contract in time order.
 
     Where either close is at or below zero a ratio says nothing, and the bar is accepted: only instruments that allow
-    such prices get here with them.
+    such prices get here with them. With a `ratio_floor` closes below it are judged as if they stood on it (crude oil from
+    1 to 0.3 to -2 is then no move at all, from 60 to -2 still one).
 
     Returns:
         verdict int8 [n] (see Verdict); limit float64 [n], the bound a rejected close breaks, the left reference of a
         new level, else NaN; the carry after the last close.
     """
     rows = len(closes)
+    if rules.ratio_floor:
+        closes = np.maximum(closes, rules.ratio_floor)
     verdict, limit = np.zeros(rows, np.int8), np.full(rows, np.nan)
     suspects = _suspects(closes, rules)
     at, state = 0, carry

@@ -11,7 +11,7 @@ from validation.findings import Times
 
 
 def bound_features(
-    matrix: NDArray[np.floating], names: Sequence[str], ts: Times, limit: float = 5.0
+    matrix: NDArray[np.floating], names: Sequence[str], ts: Times, limit: float = 5.0, in_place: bool = False
 ) -> tuple[NDArray[np.float64], pd.DataFrame]:
     """Clamp every feature to [-limit, limit]; one finding a clamped value.
 
@@ -23,12 +23,13 @@ def bound_features(
         names: F names.
         ts: [bars], timestamps or int64 nanoseconds UTC.
         limit: bound; the built-in features keep it by construction, a user's feature may not.
+        in_place: change a float64 matrix itself and save the memory of a copy.
 
     Returns:
-        bounded float64 [bars, F] (a copy), findings (`feature_bound` altered, `non_finite` masked).
+        bounded float64 [bars, F] (a copy unless in place), findings (`feature_bound` altered, `non_finite` masked).
 
     Raises:
         ValueError: shapes differ.
     """
-    bounded = np.array(matrix, np.float64)
+    bounded = np.asarray(matrix, np.float64) if in_place else np.array(matrix, np.float64)
     return bounded, clamp_matrix(bounded, names, ts, limit, layer=3, rule="feature_bound")

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from validation.errors import GateError, TargetGateError
 from validation.findings import minute_text, number_text
+from validation.passes import all_within
 
 PLACES = ("fresh computation", "before cache write", "after cache read")
 TARGETS = (
@@ -44,9 +45,9 @@ def gate_features(
             f"gate, {where}: features of shape {z.shape} with valid rows {valid_rows.dtype}{valid_rows.shape}; "
             "give [bars, F] and bool [bars]"
         )
-    refused = ~(np.abs(z) <= z.dtype.type(limit)) & valid_rows[:, None]
-    if not refused.any():
+    if all_within(np.asarray(z), np.asarray(valid_rows), z.dtype.type(limit)):
         return
+    refused = ~(np.abs(z) <= z.dtype.type(limit)) & valid_rows[:, None]
     row, column = np.unravel_index(int(refused.argmax()), refused.shape)
     name = names[int(column)] if names is not None else f"feature {column}"
     raise GateError(

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from validation.clamp import BLOCK, clamp_matrix
-from validation.findings import Times, joined_findings, nanoseconds
+from validation.clamp import BLOCK, Clamped, clamp_findings, clamp_rows
+from validation.findings import Times, nanoseconds
+from validation.passes import moments, zscores
 
 SMALLEST_SPREAD = 1e-12  # below that share of its mean a feature's spread is rounding noise
 
@@ -29,12 +30,15 @@ class Normaliser:
     stop: int
 
 
-def fit_normaliser(features: NDArray[np.floating], rows: tuple[int, int]) -> Normaliser:
+def fit_normaliser(
+    features: NDArray[np.floating], rows: tuple[int, int], valid: NDArray[np.bool_] | None = None
+) -> Normaliser:
     """Fit on the rows start to stop (half open) and on no other; NaN is skipped.
 
     Args:
         features: [bars, F], bounded by layer 3.
         rows: the train rows of a fold.
+        valid: bool [bars], rows a model may see; the others are skipped. All, where not given.
 
     Raises:
         ValueError: the range lies outside the table, or a feature has no finite value in it.
@@ -42,18 +46,17 @@ def fit_normaliser(features: NDArray[np.floating], rows: tuple[int, int]) -> Nor
     start, stop = rows
     if not 0 <= start < stop <= len(features):
         raise ValueError(f"train rows {start} to {stop} do not lie in the {len(features)} rows; cut other folds")
-    width = features.shape[1]
-    mean, scale, counts = np.zeros(width), np.ones(width), np.zeros(width, np.int64)
-    for index, column in enumerate(np.ascontiguousarray(features[start:stop].T, np.float64)):
-        finite = column[np.isfinite(column)]
-        if not len(finite):
-            raise ValueError(
-                f"feature {index} has no finite value in train rows {start} to {stop}; "
-                "start the fold after the warm-up, or drop the feature"
-            )
-        mean[index], spread, counts[index] = finite.mean(), finite.std(), len(finite)
-        if spread > SMALLEST_SPREAD * max(1.0, abs(mean[index])):
-            scale[index] = spread
+    seen = np.ones(stop - start, bool) if valid is None else np.ascontiguousarray(valid[start:stop])
+    counts, mean, apart = moments(np.ascontiguousarray(features[start:stop], np.float64), seen)
+    missing = np.flatnonzero(counts == 0)
+    if len(missing):
+        raise ValueError(
+            f"feature {missing[0]} has no finite value in train rows {start} to {stop}; "
+            "start the fold after the warm-up, or drop the feature"
+        )
+    spread = np.sqrt(apart / counts)
+    moved = spread > SMALLEST_SPREAD * np.maximum(1.0, np.abs(mean))
+    scale = np.where(moved, spread, 1.0)
     return Normaliser(mean, scale, counts, start, stop)
 
 
@@ -63,6 +66,7 @@ def normalise(
     limit: float = 20.0,
     names: Sequence[str] | None = None,
     ts: Times | None = None,
+    valid: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.float32], pd.DataFrame]:
     """z = (feature - mean) / scale, clamped to [-limit, limit] in float64, then stored as float32.
 
@@ -75,6 +79,7 @@ def normalise(
         limit: bound of |z|.
         names: F names for the findings; `feature 0` and so on without them.
         ts: [bars] timestamps or int64 nanoseconds UTC for the findings; without it the row number stands there.
+        valid: bool [bars], rows a model may see; the others become NaN without a finding. All, where not given.
 
     Returns:
         z float32 [bars, F], findings (`zscore_clamp` altered, `non_finite` masked).
@@ -85,11 +90,17 @@ def normalise(
         raise ValueError(
             f"normaliser of {len(normaliser.mean)} features for {features.shape[1]}; fit it on this feature set"
         )
+    mean, scale = np.array(normaliser.mean), np.array(normaliser.scale)
+    seen = np.ones(len(features), bool) if valid is None else np.ascontiguousarray(valid)
     z = np.empty(features.shape, np.float32)
-    tables = []
+    found: list[Clamped] = []
     for start in range(0, len(features), BLOCK):
         rows = slice(start, start + BLOCK)
-        block = (np.asarray(features[rows], np.float64) - normaliser.mean) / normaliser.scale
-        tables.append(clamp_matrix(block, columns, times[rows], limit, layer=4, rule="zscore_clamp"))
-        z[rows] = block
-    return z, joined_findings(tables)
+        block = np.ascontiguousarray(features[rows], np.float64)
+        touched = np.flatnonzero(zscores(block, mean, scale, seen[rows], limit, z[rows]))
+        if len(touched):
+            wide = (block[touched] - mean) / scale
+            hit, column, raw = clamp_rows(wide, np.arange(len(touched)), limit)
+            found.append((start + touched[hit], column, raw))
+            z[start + touched] = wide
+    return z, clamp_findings(found, columns, times, limit, layer=4, rule="zscore_clamp")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from validation.bar_rules import NON_FINITE, PRICE_SCALE, PRICES, BarRules, Prices, price_floats, row_verdicts
 from validation.close_ratio import CloseCarry, Verdict, judge_closes
 from validation.duplicates import EQUAL_COPY, KEPT, judge_duplicates
-from validation.findings import findings_table, joined_findings
+from validation.findings import findings_table, joined_findings, minute_text
+from validation.ordering import lexical_order
 
 LARGEST_FLOAT_PRICE = 9.2e9  # the next power of ten does not fit fixed point
 REJECTING_RULES = (
@@ -34,6 +35,26 @@ class Sanitised:
     findings: pd.DataFrame
     quarantine: pd.DataFrame
     report: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ContractCarry:
+    """What layer 1 remembers of a contract between two chunks: its expiry, its last time (ns) and the close rule's carry."""
+
+    expiry: int
+    last: int
+    reference: float
+    low: float
+    high: float
+    rejects: int
+
+
+@dataclass(frozen=True)
+class SanitisedChunk:
+    """A chunk after layer 1, and the carry for the chunk that follows: contracts by expiry."""
+
+    sanitised: Sanitised
+    carry: tuple[ContractCarry, ...]
 
 
 @dataclass(frozen=True)
@@ -71,10 +92,31 @@ def sanitise_rolled(rolled: pd.DataFrame, rules: BarRules) -> Sanitised:
         rolled: rolled bars, prices int64 fixed point.
         rules: the instrument's rules.
     """
+    return sanitise_chunk(rolled, rules).sanitised
+
+
+def sanitise_chunk(rolled: pd.DataFrame, rules: BarRules, carry: tuple[ContractCarry, ...] = ()) -> SanitisedChunk:
+    """Judge one chunk of a longer table (a trade date, a file): chunk after chunk gives what the whole gives.
+
+    Chunks are cut between timestamps: records of one bar stand in one chunk.
+
+    Args:
+        rolled: rolled bars of the chunk, prices int64 fixed point; `expiry`, `source_row` and `backwards` must be there
+            where more than one chunk is judged, as they are numbered over the whole.
+        rules: the instrument's rules.
+        carry: of the chunk before; empty for the first.
+
+    Raises:
+        ValueError: a contract's accepted record is not later than the chunk before: the cut went through a timestamp.
+    """
     records = _records(rolled)
-    judgement = _judgement(records, rules)
+    judgement, carried = _judgement(records, rules, {contract.expiry: contract for contract in carry})
+    return SanitisedChunk(_outcome(rolled, records, judgement), carried)
+
+
+def _outcome(rolled: pd.DataFrame, records: _Records, judgement: _Judgement) -> Sanitised:
     rejected = judgement.rule != ""
-    order = np.lexsort([records.source_row, records.publisher, records.contract, records.ts])
+    order = lexical_order([records.source_row, records.publisher, records.contract, records.ts])
     accepted = rolled.take(order[~rejected[order]]).reset_index(drop=True)
     for column in PRICES:
         if accepted[column].dtype == np.int64:
@@ -141,15 +183,17 @@ def _fixed_point(prices: NDArray[Any]) -> NDArray[np.int64]:
     return fixed
 
 
-def _judgement(records: _Records, rules: BarRules) -> _Judgement:
+def _judgement(
+    records: _Records, rules: BarRules, carry: dict[int, ContractCarry]
+) -> tuple[_Judgement, tuple[ContractCarry, ...]]:
     rows = row_verdicts(records.prices, rules)
     judgement = _Judgement(rows.rule, rows.column, rows.value, rows.limit, np.zeros(len(records.ts), bool))
     standing = np.flatnonzero(judgement.rule == "")
     keys = (records.publisher, records.ts, records.contract)
-    standing = standing[np.lexsort([key[standing] for key in keys])]
+    standing = standing[lexical_order([key[standing] for key in keys])]
     standing = _without_duplicates(records, judgement, standing, keys)
-    _judge_levels(records, judgement, standing, rules)
-    return judgement
+    carry = carry | _judge_levels(records, judgement, standing, rules, carry)
+    return judgement, tuple(carry[expiry] for expiry in sorted(carry))
 
 
 def _without_duplicates(
@@ -169,17 +213,40 @@ def _without_duplicates(
     return single
 
 
-def _judge_levels(records: _Records, judgement: _Judgement, standing: NDArray[np.int64], rules: BarRules) -> None:
+def _judge_levels(
+    records: _Records,
+    judgement: _Judgement,
+    standing: NDArray[np.int64],
+    rules: BarRules,
+    carry: dict[int, ContractCarry],
+) -> dict[int, ContractCarry]:
+    """Judge the closes of each contract in time order; returns the carry of the contracts that were seen."""
+    after: dict[int, ContractCarry] = {}
     contract, close = records.contract[standing], price_floats(records.prices["close"][standing])
     edges = np.append(np.flatnonzero(np.diff(contract, prepend=contract[:1] - 1)), len(standing))
     for start, stop in pairwise(edges.tolist()):
-        verdict, limit, _ = judge_closes(close[start:stop], rules, CloseCarry())
         at = standing[start:stop]
+        if not len(at):
+            continue
+        before = carry.get(int(contract[start]))
+        _check_order(records, at, before)
+        begun = CloseCarry() if before is None else CloseCarry(before.reference, before.low, before.high, before.rejects)
+        verdict, limit, ended = judge_closes(close[start:stop], rules, begun)
+        after[int(contract[start])] = ContractCarry(int(contract[start]), int(records.ts[at[-1]]), *ended)
         rejected = np.flatnonzero(verdict == Verdict.REJECTED)
         _reject(judgement, at[rejected], "close_ratio", close[start:stop][rejected], limit[rejected])
         level = np.flatnonzero(verdict == Verdict.NEW_LEVEL)
         judgement.new_level[at[level]] = True
         judgement.value[at[level]], judgement.limit[at[level]] = close[start:stop][level], limit[level]
+    return after
+
+
+def _check_order(records: _Records, at: NDArray[np.int64], before: ContractCarry | None) -> None:
+    if before is not None and records.ts[at[0]] <= before.last:
+        raise ValueError(
+            f"bar {minute_text(pd.Timestamp(int(records.ts[at[0]]), tz='UTC'))} {records.labels[int(at[0])]} is not after "
+            f"the chunk before, which ends at {minute_text(pd.Timestamp(before.last, tz='UTC'))}; cut between timestamps"
+        )
 
 
 def _reject(

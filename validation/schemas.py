@@ -1,32 +1,19 @@
-"""Schemas of the tables at the boundaries between stages, checked with pandera."""
+"""Schemas of the tables at the boundaries between stages, checked with pandera, for pandas and cudf alike."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from validation.errors import SchemaError
 from validation.findings import ACTIONS
+from validation.table_checks import Column, RowRule, first_failure, rising
 
 TIMESTAMP = "datetime64[ns, UTC]"
 SHOWN_FAILURES = 20
 _STR_CHECK = "dtype('str')"
 FEATURE_LIMIT = 5.0
 
-
-
-@dataclass(frozen=True)
-class RowRule:
-    """A rule that compares columns or rows: its text, the columns it reads, and the rows that pass, bool [rows]."""
-
-    text: str
-    columns: tuple[str, ...]
-    passes: Callable[[pd.DataFrame], pd.Series]
-
-
-# Column → (dtype, smallest legal value or None, largest or None, may be missing).
-Column = tuple[str, float | None, float | None, bool]
 _CONTRACT: dict[str, Column] = {
     "contract": ("str", None, None, False),
     "expiry": ("int32", 190001, 299912, False),
@@ -55,6 +42,7 @@ TABLES: dict[str, dict[str, Column]] = {
         "old_price": ("float64", None, None, True),
         **{f"adj_{name}": ("float64", None, None, False) for name in _PRICES},
         "masked": ("bool", None, None, False),
+        "filled": ("bool", None, None, False),
     },
     "findings": {
         **_TIME,
@@ -77,32 +65,61 @@ ROLES = ("followed", "left", "next")
 _FEATURES = r"^(?!(?:ts_event|session|contract|expiry|masked|valid)$).+"
 
 
-def check_table(table: pd.DataFrame, name: str) -> None:
+def check_table(table: Any, name: str) -> None:
     """Check a table against the schema `name` of TABLES: columns, dtypes, missing values, bounds, rules across columns.
 
     Nothing is converted: a dtype other than the schema's is an error, as a conversion may change values. NaN passes no
     bound and no comparison between columns. The "feature set" has, besides its own, any number of feature columns,
     finite and within ±5 on the rows marked `valid`.
 
+    pandera takes a pandas DataFrame whole. Of a cudf DataFrame it gets the columns and dtypes (a copy without rows); the
+    values are then checked where they lie by `validation.table_checks`, whose words describe a fault on both.
+
+    Args:
+        table: pandas or cudf DataFrame.
+        name: a key of TABLES.
+
     Raises:
         SchemaError: names the column, the row, the value and the check that fails, and how many more do.
         KeyError: there is no such schema.
     """
-    import pandera.pandas as pandera  # 0.8 s
     from pandera.config import get_config_context
 
-    columns = {column: _column(pandera, *rule) for column, rule in TABLES[name].items()}
     if not get_config_context().validation_enabled:
         raise SchemaError(f"table {name}: pandera's checks are switched off; unset PANDERA_VALIDATION_ENABLED")
+    native = isinstance(table, pd.DataFrame)
+    shown = table if native else without_rows(table)
+    refused = _refused(shown, name, rules=native)
+    # Rendered here: pandera's own error keeps the table and comes out of a pickle as strings.
+    text = "" if refused is None else _structure(name, shown, refused)
+    if not text and (refused is not None or not native):
+        failure = first_failure(table, TABLES[name], ROW_RULES.get(name, ()))
+        text = "" if failure is None else failure.text()
+    if text or refused is not None:
+        raise SchemaError(f"table {name}: {text or 'pandera refuses it'}; correct the stage that made the table")
+
+
+def _refused(table: pd.DataFrame, name: str, rules: bool) -> pd.DataFrame | None:
+    """pandera's failure cases of a pandas table, with or without the rules across columns; None where it passes."""
+    import pandera.pandas as pandera  # 0.8 s
+
+    columns = {column: _column(pandera, *rule) for column, rule in TABLES[name].items()}
     if name == "feature set":
         columns[_FEATURES] = pandera.Column(regex=True, required=False, nullable=True)
-    rules = [_check(pandera, rule.passes, rule.text) for rule in ROW_RULES.get(name, ())]
-    schema = pandera.DataFrameSchema(columns, checks=rules, strict=True)
+    checks = [_check(pandera, rule.passes, rule.text) for rule in ROW_RULES.get(name, ())] if rules else []
     try:
-        schema.validate(table, lazy=True)
+        pandera.DataFrameSchema(columns, checks=checks, strict=True).validate(table, lazy=True)
     except pandera.errors.SchemaErrors as errors:
-        # Rendered here: pandera's own error keeps the table and comes out of a pickle as strings.
-        raise SchemaError(_message(name, table, errors.failure_cases)) from None
+        cases: pd.DataFrame = errors.failure_cases
+        return cases
+    return None
+
+
+def without_rows(table: Any) -> pd.DataFrame:
+    """A foreign frame's columns as an empty pandas table; texts, which cudf calls objects, are texts there too."""
+    empty: pd.DataFrame = table.head(0).to_pandas()
+    texts = [column for column in table.columns if str(table[column].dtype) in ("object", "str", "string")]
+    return empty.astype(dict.fromkeys(texts, "str"))
 
 
 def _column(pandera: Any, dtype: str, low: float | None, high: float | None, nullable: bool) -> Any:
@@ -122,26 +139,30 @@ def _check(pandera: Any, passes: Callable[[Any], Any], text: str) -> Any:
     return pandera.Check(passes, name=text, error=text, n_failure_cases=SHOWN_FAILURES)
 
 
-def _rising(table: pd.DataFrame) -> pd.Series:
-    return ~(table["ts_event"].diff() <= pd.Timedelta(0))
-
-
-def _in_range(table: pd.DataFrame) -> pd.Series:
+def _in_range(table: Any) -> Any:
     # Written so that a NaN fails: a comparison with NaN is False.
-    inner = table[["open", "close"]]
-    return inner.ge(table["low"], axis=0).all(axis=1) & inner.le(table["high"], axis=0).all(axis=1)
+    low, high = table["low"], table["high"]
+    inside = (table["open"] >= low) & (table["open"] <= high) & (table["close"] >= low) & (table["close"] <= high)
+    return inside.fillna(False)
 
 
 def _one_of(column: str, words: tuple[str, ...]) -> RowRule:
-    return RowRule(f"{column} is one of {', '.join(words)}", (column,), lambda table: table[column].isin(words))
+    return RowRule(f"{column} is one of {', '.join(words)}", (column,), lambda table: table[column].isin(list(words)))
 
 
-def _bounded_features(table: pd.DataFrame) -> pd.Series:
-    features = table.drop(columns=list(TABLES["feature set"]))
-    return ~table["valid"] | (features.abs() <= FEATURE_LIMIT).all(axis=1)
+def _bounded_features(table: Any) -> Any:
+    passes = table["valid"] | ~table["valid"]
+    for column in feature_columns(table):
+        passes = passes & (table[column].abs() <= FEATURE_LIMIT).fillna(False)
+    return passes | ~table["valid"]
 
 
-_RISING = RowRule("ts_event rises from row to row", ("ts_event",), _rising)
+def feature_columns(table: Any) -> list[str]:
+    """The columns of a "feature set" that are features."""
+    return [column for column in table.columns if column not in TABLES["feature set"]]
+
+
+_RISING = RowRule("ts_event rises from row to row", ("ts_event",), rising)
 _IN_RANGE = RowRule("low <= open, close <= high", _PRICES, _in_range)
 ROW_RULES: dict[str, tuple[RowRule, ...]] = {
     "rolled": (_one_of("role", ROLES),),
@@ -150,35 +171,24 @@ ROW_RULES: dict[str, tuple[RowRule, ...]] = {
     "findings": (_one_of("action", ACTIONS),),
     "feature set": (
         _RISING,
-        RowRule(f"features of valid rows are finite and within ±{FEATURE_LIMIT:g}", (), _bounded_features),
+        RowRule(
+            f"features of valid rows are finite and within ±{FEATURE_LIMIT:g}", (), _bounded_features,
+            guilty=lambda row: [name for name in feature_columns(row) if not abs(row[name].iloc[0]) <= FEATURE_LIMIT][:3],
+        ),
     ),
-}
+}  # fmt: skip
 
 
-def _message(name: str, table: pd.DataFrame, failures: pd.DataFrame) -> str:
-    """The first failure in words; failures of columns come before those of rules across columns."""
-    across = (failures["schema_context"] == "DataFrameSchema") & failures["index"].notna()
-    first = failures[~across].iloc[0] if not across.all() else failures.iloc[0]
-    check, value, row = first["check"], first["failure_case"], first["index"]
-    if across.all():
-        rule = next(rule for rule in ROW_RULES[name] if rule.text == check)
-        failing = table.index[~rule.passes(table).to_numpy()]
-        row, shown = failing[0], rule.columns or _guilty_features(table.loc[failing[0]])
-        values = ", ".join(f"{column} {table.at[row, column]}" for column in shown)
-        text = f"columns {', '.join(shown)}, row {row}: {values} fails: {check} ({len(failing)} rows)"
-    elif check in ("column_in_dataframe", "column_in_schema"):
-        fault = "is missing" if check == "column_in_dataframe" else "is not part of the schema"
-        text = f"column {value} {fault} (its columns: {', '.join(TABLES[name])})"
-    elif pd.isna(row):
-        found = table[first["column"]].dtype if check == _STR_CHECK else value
-        text = f"column {first['column']}: {found} fails {check}"
-    else:
-        same = int(((failures["column"] == first["column"]) & (failures["check"] == check)).sum())
-        rows = f"{same} rows" if same < SHOWN_FAILURES else f"at least {same} rows"
-        text = f"column {first['column']}, row {row}: {value} fails {check} ({rows})"
-    return f"table {name}: {text}; correct the stage that made the table"
-
-
-def _guilty_features(row: pd.Series) -> tuple[str, ...]:
-    features = row.drop(list(TABLES["feature set"]))
-    return tuple(str(column) for column in features.index if not abs(features[column]) <= FEATURE_LIMIT)[:3]
+def _structure(name: str, table: pd.DataFrame, failures: pd.DataFrame) -> str:
+    """The first wrong column or dtype in words; empty where only values are wrong."""
+    whole = failures[failures["index"].isna()]
+    if not len(whole):
+        return ""
+    first = whole.iloc[0]
+    if first["check"] in ("column_in_dataframe", "column_in_schema"):
+        fault = "is missing" if first["check"] == "column_in_dataframe" else "is not part of the schema"
+        return f"column {first['failure_case']} {fault} (its columns: {', '.join(TABLES[name])})"
+    if first["schema_context"] == "DataFrameSchema":
+        return ""
+    found = table[first["column"]].dtype if first["check"] == _STR_CHECK else first["failure_case"]
+    return f"column {first['column']}: {found} fails {first['check']}"

@@ -2,6 +2,7 @@
 
 import sys
 
+from kernels.features.flow_table import FLOW_FEATURES, FLOW_LOOK_BACK
 from kernels.features.table import FEATURES, WARM_UP, Feature
 
 _HEAD = f"""# Market features
@@ -33,6 +34,27 @@ one contract, not one unit of money, which keeps it free of the level's constant
 nearly all returns of the window have one sign, and is cut at 0; a price at or below zero makes the features of levels
 NaN while it lies in their windows, and such rows are not valid.
 
+Your own features: [a tutorial](tutorial-feature.md). Which columns a feature set has: `features` in the configuration.
+
+"""
+_FLOW = f"""
+# Order-flow features
+
+{len(FLOW_FEATURES)} more columns with `features.include: [market, order_flow]`, from ten-level books (MBP-10) and trades,
+summed up to the bar by `kernels.features.book_flow.bar_flow`; `loaders.book` builds such books from order-by-order records
+(MBO). A row has order flow when all of the last {FLOW_LOOK_BACK} bars have a book, a mid above zero and a return; any other
+row holds nine zeros, and the mask `has_flow` of the feature set says so. Without books the columns are zeros throughout: the
+normaliser leaves a constant column as it is.
+
+| sign | meaning |
+|---|---|
+| Pb Pa qb qa | best bid and ask price and size; with an index, of that level; at the bar's end where not said otherwise |
+| e_l | of an event: 1(Pb >= Pb') qb - 1(Pb <= Pb') qb' - 1(Pa <= Pa') qa + 1(Pa >= Pa') qa' of level l, ' the event before; \
+a side that is empty before or after gives 0 |
+| D_l | time mean of (qb + qa) / 2 of level l over the bar |
+
+A crossed book, as in an auction, is none. e_l and the volumes count whole contracts, so their sums are exact.
+
 """
 
 
@@ -40,7 +62,8 @@ def features_markdown() -> str:
     """The text of docs/features.md."""
     lines = ["| # | name | formula | range | warm-up | still | family |", "|---|---|---|---|---|---|---|"]
     lines += [_row(number, feature) for number, feature in enumerate(FEATURES, start=1)]
-    return _HEAD + "\n".join(lines) + "\n"
+    flow = [*lines[:2], *(_row(number, feature) for number, feature in enumerate(FLOW_FEATURES, start=len(FEATURES) + 1))]
+    return _HEAD + "\n".join(lines) + "\n" + _FLOW + "\n".join(flow) + "\n"
 
 
 def _row(number: int, feature: Feature) -> str:

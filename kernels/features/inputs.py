@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.features.elementwise import cut, divided
 from kernels.features.windows import Floats, LevelPath, comoments, mean_and_spread
 
 FLOOR = 1e-6  # smallest volatility of one bar: 1/50 of an ES tick; what a flat market is measured with
@@ -73,16 +74,14 @@ def feature_inputs(bars: BarBlock) -> FeatureInputs:
 
 def quotient(top: Floats, bottom: Floats, empty: float, least: float = 0.0) -> Floats:
     """top / bottom, and `empty` where bottom <= least (both ends of a flat market); NaN in either stays NaN."""
-    nothing = bottom <= least
-    divided = top / np.where(nothing, 1.0, bottom)
-    return np.where(nothing & ~np.isnan(top), empty, divided)
+    return np.asarray(divided(top, bottom, empty, least))
 
 
 def bounded(values: Floats, limit: float) -> Floats:
     """Clipped to [-limit, limit]; NaN stays NaN."""
-    return np.clip(values, -limit, limit)
+    return np.asarray(cut(values, -limit, limit))
 
 
 def bounded_log(ratio: Floats, limit: float) -> Floats:
     """ln(ratio) clipped to [-limit, limit]; a ratio of 0 gives -limit, NaN stays NaN."""
-    return bounded(np.log(np.clip(ratio, np.exp(-limit), np.exp(limit))), limit)
+    return bounded(np.log(cut(ratio, np.exp(-limit), np.exp(limit))), limit)

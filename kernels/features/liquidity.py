@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kernels.features.elementwise import cut
 from kernels.features.inputs import FLAT, FeatureInputs, bounded, bounded_log, quotient
 from kernels.features.windows import Floats, comoments, mean_and_spread, window_sum
 
@@ -24,8 +25,8 @@ def liquidity(inputs: FeatureInputs) -> dict[str, Floats]:
         "vwap_dev_60": _vwap_deviation(inputs),
         "signed_vol_20": bounded(signed, 1.0),
         "amihud_60": bounded_log(quotient(now, usual, 1.0), 3.0),
-        "kyle_corr_60": np.clip(correlation(moved, pressed, together), 0.0, 1.0),
-        "roll_60": np.clip(2.0 * np.sqrt(np.maximum(-inputs.lagged[2] / 59, 0.0)) / inputs.sd[60], 0.0, 2.0),
+        "kyle_corr_60": cut(correlation(moved, pressed, together), 0.0, 1.0),
+        "roll_60": cut(2.0 * np.sqrt(np.maximum(-inputs.lagged[2] / 59, 0.0)) / inputs.sd[60], 0.0, 2.0),
     }
 
 

@@ -1,7 +1,8 @@
 """The market feature matrix of a table of bars, computed in blocks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -26,12 +27,15 @@ FAMILIES: dict[str, Callable[[FeatureInputs], dict[str, Floats]]] = {
     "shape": shape,
     "clock": clock,
 }
-BLOCK = 8192  # bars computed together: their arrays stay in the processor's cache
+BLOCK = 16384  # bars computed together: their arrays stay in the processor's cache
+OVERLAP = WARM_UP - 1  # bars before a chunk that its features read
 NUMBERS = ("open", "high", "low", "close", "volume")
 
 
-def market_features(bars: pd.DataFrame, clamped_returns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The features of kernels.features.table.FEATURES, float64 [bars, 42].
+def market_features(
+    bars: pd.DataFrame, clamped_returns: NDArray[np.float64], overlap: int = 0
+) -> NDArray[np.float64]:
+    """The features of kernels.features.table.FEATURES, float64 [bars - overlap, 42].
 
     Row t depends on rows t - WARM_UP + 1 to t alone, bit for bit: neither later bars nor the start of the series nor
     the cut into blocks changes it. NaN before a feature's warm-up, and while its window holds a return that is NaN or,
@@ -43,24 +47,53 @@ def market_features(bars: pd.DataFrame, clamped_returns: NDArray[np.float64]) ->
     Args:
         bars: bars table sorted by time: `ts_event expiry open high low close volume`.
         clamped_returns: float64 [bars] of layer 2, NaN on the first bar and at rolls.
+        overlap: the first bars are the look-back of a chunk and get no row. With OVERLAP of them, or all there are, the
+            rows are those of the whole series; the return into the first of them is not read.
 
     Raises:
-        ValueError: lengths differ.
+        ValueError: lengths differ, or there are fewer bars than overlap.
     """
-    rows = len(bars)
-    if len(clamped_returns) != rows:
-        raise ValueError(f"{len(clamped_returns)} returns for {rows} bars; compute both from the same table")
+    total = len(bars)
+    if len(clamped_returns) != total:
+        raise ValueError(f"{len(clamped_returns)} returns for {total} bars; compute both from the same table")
+    if not 0 <= overlap <= total:
+        raise ValueError(f"overlap {overlap} of {total} bars; give the number of look-back bars in front")
     columns = _with_lead(bars, clamped_returns)
+    rows = total - overlap
     matrix = np.empty((rows, len(FEATURES)))
     for start in range(0, rows, BLOCK):
         stop = min(start + BLOCK, rows)
-        inputs = feature_inputs(_part(columns, start, stop + WARM_UP))
+        inputs = feature_inputs(_part(columns, start + overlap, stop + overlap + WARM_UP))
         features: dict[str, Floats] = {}
         for family in FAMILIES.values():
             features |= family(inputs)
         for index, name in enumerate(feature_names()):
             matrix[start:stop, index] = features[name][WARM_UP:]
     return matrix
+
+
+def market_features_in_chunks(
+    bars: pd.DataFrame, clamped_returns: NDArray[np.float64], cuts: Sequence[int]
+) -> Iterator[NDArray[np.float64]]:
+    """The features chunk by chunk, each from its own bars and the OVERLAP before it, equal to the whole on bits.
+
+    Args:
+        bars, clamped_returns: as for `market_features`.
+        cuts: rows at which a new chunk starts, rising, between 0 and the number of bars.
+
+    Yields:
+        float64 [rows of the chunk, 42] for each chunk; together the rows of the whole series.
+
+    Raises:
+        ValueError: cuts fall, or lie outside the table.
+    """
+    edges = [0, *cuts, len(bars)]
+    for start, stop in pairwise(edges):
+        if not start <= stop:
+            raise ValueError(f"cuts {list(cuts)} of {len(bars)} bars do not rise from 0 to the end; sort them")
+        first = max(0, start - OVERLAP)
+        part = bars.iloc[first:stop].reset_index(drop=True)
+        yield market_features(part, clamped_returns[first:stop], start - first)
 
 
 def _with_lead(bars: pd.DataFrame, clamped_returns: NDArray[np.float64]) -> BarBlock:

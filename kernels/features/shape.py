@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kernels.features.elementwise import cut
 from kernels.features.inputs import FLAT, FeatureInputs, bounded, quotient
 from kernels.features.liquidity import correlation
 from kernels.features.windows import Floats, central_moments, mean_and_spread
@@ -14,7 +15,7 @@ def shape(inputs: FeatureInputs) -> dict[str, Floats]:
     excess = quotient(fourth / 60, np.where(sd <= FLAT, 0.0, sd**4), 3.0) - 3.0
     return {
         "skew_60": bounded(quotient(third / 60, np.where(sd <= FLAT, 0.0, sd**3), 0.0), 5.0),
-        "exkurt_60": np.clip(excess, -2.0, 10.0) / 5.0,
+        "exkurt_60": cut(excess, -2.0, 10.0) / 5.0,
         "acf1_60": correlation(*inputs.lagged),
         "hurst_vr_240": _variance_ratio(inputs),
     }
@@ -24,6 +25,6 @@ def _variance_ratio(inputs: FeatureInputs) -> Floats:
     ten = mean_and_spread(inputs.path.total(10), (240,), rows=len(inputs.steps))[240][1]
     one = inputs.spread[240]
     still = np.sqrt(one / 240) <= FLAT
-    ratio = np.clip(quotient(ten, np.where(still, 0.0, 10.0 * one), 1.0), 0.1, 10.0)
-    exponent: Floats = np.clip(0.5 + 0.5 * np.log(ratio) / np.log(10.0), 0.0, 1.0)
+    ratio = cut(quotient(ten, np.where(still, 0.0, 10.0 * one), 1.0), 0.1, 10.0)
+    exponent: Floats = cut(0.5 + 0.5 * np.log(ratio) / np.log(10.0), 0.0, 1.0)
     return exponent

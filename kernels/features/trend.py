@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kernels.features.elementwise import cut
 from kernels.features.inputs import EPSILON, FeatureInputs, bounded, quotient
 from kernels.features.windows import Floats, at_end, window_sum
 
@@ -17,7 +18,7 @@ def trend(inputs: FeatureInputs) -> dict[str, Floats]:
     features["gap"] = bounded((np.log(inputs.open) + inputs.steps) / inputs.sd[60], 5.0)
     reach = bars.high - bars.low + EPSILON * np.abs(bars.close)
     features["body"] = bounded(quotient(bars.close - bars.open, reach, 0.0), 1.0)
-    features["upper_wick"] = np.clip(quotient(bars.high - np.maximum(bars.open, bars.close), reach, 0.0), 0.0, 1.0)
+    features["upper_wick"] = cut(quotient(bars.high - np.maximum(bars.open, bars.close), reach, 0.0), 0.0, 1.0)
     features["clv"] = bounded(quotient(2.0 * bars.close - bars.high - bars.low, reach, 0.0), 1.0)
     way = window_sum(np.abs(inputs.steps), 20)
     features["eff_ratio_20"] = bounded(quotient(at_end(inputs.path.total(20), rows), way, 0.0), 1.0)

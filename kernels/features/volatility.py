@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kernels.features.elementwise import cut
 from kernels.features.inputs import FLAT, FLOOR, FeatureInputs, bounded_log, quotient
 from kernels.features.oscillators import average_true_range
 from kernels.features.windows import Floats, mean_and_spread, window_sum
@@ -21,7 +22,7 @@ def volatility(inputs: FeatureInputs) -> dict[str, Floats]:
     features["natr_rel"] = bounded_log(np.maximum(true_range, FLOOR) / np.maximum(usual, FLOOR), 3.0)
     features |= _range_estimators(inputs)
     mean, spread = mean_and_spread(np.abs(inputs.steps), (60,))[60]
-    features["absret_cv_60"] = np.clip(quotient(np.sqrt(spread / 59), mean, 0.0, FLAT), 0.0, 5.0)
+    features["absret_cv_60"] = cut(quotient(np.sqrt(spread / 59), mean, 0.0, FLAT), 0.0, 5.0)
     return features
 
 

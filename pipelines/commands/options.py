@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pipelines.errors import UsageError
 
+MOST_FOLDS = 10_000
+
 
 @dataclass(frozen=True)
 class Options:
@@ -30,6 +32,8 @@ class Options:
                 close = difflib.get_close_matches(word, own, n=1)
                 hint = f"did you mean {close[0]}=…?" if close else "write key=value"
                 raise UsageError(f"{word!r} is not an argument of `pipeline {self.command}`: {hint}")
+            if key in mine:
+                raise UsageError(f"{key} is given twice: {mine[key]!r} and {value!r}")
             if key in own:
                 mine[key] = value
             else:
@@ -45,7 +49,10 @@ def parse_folds(text: str) -> tuple[int, ...] | None:
         folds: list[int] = []
         for part in text.split(","):
             first, dots, last = part.partition("..")
-            folds.extend(range(int(first), int(last) + 1) if dots else [int(first)])
+            chosen = range(int(first), int(last) + 1) if dots else range(int(first), int(first) + 1)
+            if len(chosen) > MOST_FOLDS:
+                raise UsageError(f"fold={text}: {len(chosen)} folds at once; name at most {MOST_FOLDS}")
+            folds.extend(chosen)
     except ValueError:
         raise UsageError(f"fold={text}: write a number, a list 0,2,5, a range 0..3 or all") from None
     if not folds or min(folds) < 0:

@@ -10,9 +10,10 @@ from typing import Any
 from pipelines.cluster import connected, gpu_refusal
 from pipelines.commands.options import Options, parse_folds, required
 from pipelines.configuration import as_tree, load_settings
-from pipelines.errors import ClusterError, CorruptArtefactError, ExitCode, WalkfoldError
+from pipelines.errors import ClusterError, CorruptArtefactError, ExitCode, StoreError, WalkfoldError
 from pipelines.flow import flow_graph, fold_count, input_files
 from pipelines.graph import Graph
+from pipelines.looks import LookKeeper
 from pipelines.planning import PlannedTask, plan
 from pipelines.progress import Progress, shown
 from pipelines.records import RunRecord
@@ -33,15 +34,20 @@ def execute(options: Options) -> int:
     folds = parse_folds(required(arguments, "fold", "run", "0"))
     if settings.cluster == "cuda" and (refusal := gpu_refusal()):
         raise ClusterError(f"cluster=cuda: {refusal}; use cluster=processes to run on the CPU")
+    files = input_files(settings)  # before the store: a mistyped data=DIR must not create one
     store = Store.open(Path(settings.store))
     if folds is None:
         folds = tuple(range(fold_count(settings, store)))
     graph = flow_graph(settings, folds)
-    files = input_files(settings)
     record = RunRecord.begin(store, {"fold": arguments["fold"], "configuration": as_tree(settings), "command": "run"})
     try:
-        outcomes = _run(graph, settings, store, record, options.quiet)
-        results = [finish_fold(graph, fold, settings, files, store, record, outcomes) for fold in folds]
+        keeper = LookKeeper(graph, store, settings.instrument.root, files, record.run)
+        outcomes, results = _run(graph, folds, settings, keeper, record, options.quiet)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write the record, ledger or report of the run below {store.root}: {error.strerror}; free space there or "
+            "choose another store with store=DIR"
+        ) from None
     except BaseException as error:
         record.append("ended", status=_status(error), error=str(error), seconds=time.perf_counter() - started)
         raise
@@ -53,29 +59,33 @@ def execute(options: Options) -> int:
     return ExitCode.DONE
 
 
-def _run(graph: Graph, settings: Settings, store: Store, record: RunRecord, quiet: bool) -> dict[str, Outcome]:
-    """Run what the store lacks; an artefact found damaged on the way is recomputed."""
+def _run(
+    graph: Graph, folds: Sequence[int], settings: Settings, keeper: LookKeeper, record: RunRecord, quiet: bool
+) -> tuple[dict[str, Outcome], list[FoldResult]]:
+    """Run what the store lacks and write the reports; an artefact found damaged on the way is recomputed."""
     outcomes: dict[str, Outcome] = {}
+
+    def note(outcome: Outcome) -> None:
+        outcomes[outcome.task] = outcome
+        keeper.note(outcome.task)  # before anything else can fail: a look that has happened counts
+        record.append("task", **vars(outcome))
+
     for attempt in range(DAMAGE_RETRIES + 1):
-        planned = plan(graph, store)
+        planned = plan(graph, keeper.store)
         waiting = [row for row in planned if not row.cached]
         with shown(len(waiting), quiet) as progress:
             try:
-                _run_missing(waiting, settings, store, progress, lambda outcome: _note(outcome, outcomes, record))
+                _run_missing(waiting, settings, keeper.store, progress, note)
+                for row in planned:
+                    if row.cached and row.task.name not in outcomes:
+                        note(Outcome(row.task.name, row.task.key, 0.0, True, "", 0))
+                return outcomes, [finish_fold(graph, fold, settings, keeper, record, outcomes) for fold in folds]
             except CorruptArtefactError as error:
                 if attempt == DAMAGE_RETRIES:
                     raise
                 record.append("damaged", error=str(error))
                 progress.say(f"{error}: recomputing")
-                continue
-        break
-    for row in planned:
-        if row.cached and row.task.name not in outcomes:
-            manifest = store.manifest(row.task.key) or {}
-            _note(
-                Outcome(row.task.name, row.task.key, 0.0, True, "", 0, int(manifest.get("trials", 0))), outcomes, record
-            )
-    return outcomes
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _run_missing(
@@ -97,11 +107,6 @@ def _run_missing(
 
         with connected(settings) as client:
             run_dask(tasks, store, report, client)
-
-
-def _note(outcome: Outcome, outcomes: dict[str, Outcome], record: RunRecord) -> None:
-    outcomes[outcome.task] = outcome
-    record.append("task", **vars(outcome))
 
 
 def _status(error: BaseException) -> str:

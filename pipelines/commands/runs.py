@@ -16,7 +16,7 @@ def execute(options: Options) -> int:
     """List the runs of the store, or show one by its name or the beginning of it."""
     names = [word for word in options.words if "=" not in word]
     settings = load_settings([word for word in options.words if "=" in word], options.config)
-    records = read_records(Store.open(Path(settings.store)))
+    records = read_records(Store(Path(settings.store).resolve()))
     if len(names) > 1:
         raise UsageError(f"pipeline runs shows one run at a time, given {len(names)}")
     if names:

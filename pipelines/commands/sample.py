@@ -25,7 +25,7 @@ def execute(options: Options) -> int:
     if unknown:
         raise UsageError(f"unknown argument {unknown[0]!r} of pipeline sample: known are edge=real|power|0 and seed=7")
     edge, seed = arguments.get("edge", "real"), arguments.get("seed", "7")
-    if edge not in EDGES or not seed.isdigit():
+    if edge not in EDGES or not (seed.isascii() and seed.isdigit()):
         raise UsageError(
             f"pipeline sample: edge={edge} seed={seed}: edge is one of {', '.join(EDGES)}, seed a whole number"
         )

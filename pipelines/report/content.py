@@ -44,6 +44,7 @@ def report_content(
     instrument: dict[str, Any],
     edge: str | None = None,
     seed: int = 0,
+    coverage: dict[str, Any] | None = None,
 ) -> ReportContent:
     """Compute and draw the report of one fold.
 
@@ -53,7 +54,8 @@ def report_content(
     to show them; the first benchmark is rolled buy-and-hold. `training`: {"seed", "history": [{"step", "loss",
     "validation_profit"}]}. `information`: horizon (bars), ic, low, high. `hindsight`: money the best possible positions
     would have made on the test rows, after costs. `edge`: a label the data carries, or None. `seed` is that of the
-    bootstraps. Raises ReportError when the funnel does not add up or an input contradicts another.
+    bootstraps. `coverage`: minutes without a bar by reason, and a row a session (loaders.gaps_report). Raises
+    ReportError when the funnel does not add up or an input contradicts another.
     """
     _check(folds, fold, evaluations, capital)
     reference = next((entry for entry in evaluations if entry.kind == "benchmark"), None)
@@ -66,6 +68,7 @@ def report_content(
         "sessions_per_year": SESSIONS_PER_YEAR,
         "funnel": checked_funnel(funnel),
         "findings": findings_section(findings, quarantined),
+        "coverage": coverage,
         "rolls": records(rolls),
         "fold": int(fold),
         "folds": folds_section(folds),

@@ -34,6 +34,6 @@ def gate_bars(value: pd.DataFrame, where: str) -> None:
 def gate_features_and_targets(value: FeatureSet, where: str) -> None:
     """Check the feature set: its table, its findings, its targets and the bounds of its features."""
     table = value.bars[["ts_event", "session", "contract", "expiry", "masked"]]
-    check_table(table.assign(valid=np.arange(len(table)) >= value.first_valid), "feature set")
+    check_table(table.assign(valid=np.asarray(value.valid)), "feature set")
     check_table(value.findings, "findings")
     gate_feature_set(value, where)

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kernels.features.market import market_features
 from kernels.features.returns import log_returns
-from kernels.features.table import feature_names
+from kernels.features.selection import FeatureColumns, FeatureSettings, feature_columns
 from kernels.features.targets import targets
+from kernels.features.validity import valid_rows
 from validation.features import bound_features
 from validation.gate import gate_features, gate_targets
 from validation.returns import clamp_returns
@@ -28,8 +28,9 @@ class ClampedReturns:
 class FeatureSet:
     """What models see: features [bars, F] float64 (NaN before a feature's warm-up), targets [bars, 6] float64, the bars.
 
-    `bars` carries the mask of layer 2; `findings` those of layers 2 and 3; `first_valid` is the first row at which every
-    feature exists.
+    `bars` carries the mask of layer 2; `findings` those of layers 2 and 3. `valid` [bars] marks the rows a model may see:
+    not the warm-up, nor rows whose look-back holds a price at or below zero. `has_flow` [bars] marks the rows whose
+    order-flow columns were measured; on others they are 0.
     """
 
     features: NDArray[np.float64]
@@ -37,7 +38,8 @@ class FeatureSet:
     bars: pd.DataFrame
     names: list[str]
     findings: pd.DataFrame
-    first_valid: int
+    valid: NDArray[np.bool_]
+    has_flow: NDArray[np.bool_]
     limit: float
     return_limit: float
 
@@ -48,27 +50,26 @@ def clamped_returns(bars: pd.DataFrame, limit: float) -> ClampedReturns:
     return ClampedReturns(returns, masked, findings)
 
 
-def feature_matrix(bars: pd.DataFrame, returns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the market features [bars, 42] from bars and clamped returns."""
-    return market_features(bars, np.asarray(returns))
+def feature_matrix(bars: pd.DataFrame, returns: NDArray[np.float64], features: FeatureSettings) -> FeatureColumns:
+    """Compute the configured features from bars and clamped returns; raises FeatureError for a user's that looks ahead."""
+    return feature_columns(bars, np.asarray(returns), features)
 
 
 def feature_set(
-    bars: pd.DataFrame, clamped: ClampedReturns, matrix: NDArray[np.float64], limit: float, return_limit: float
+    bars: pd.DataFrame, clamped: ClampedReturns, columns: FeatureColumns, limit: float, return_limit: float
 ) -> FeatureSet:
     """Bound the features to ±limit (layer 3) and add the targets; raises TargetGateError when these are inconsistent."""
-    names = list(feature_names())
     times = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
-    bounded, findings = bound_features(np.asarray(matrix), names, times, limit)
-    masked_bars = bars.assign(masked=np.asarray(clamped.masked))
-    complete = np.isfinite(bounded).all(axis=1)
+    bounded, findings = bound_features(np.asarray(columns.values), columns.names, times, limit)
+    masked_bars = bars.assign(masked=bars["masked"].to_numpy() | np.asarray(clamped.masked))
     value = FeatureSet(
         features=bounded,
         targets=targets(masked_bars, np.asarray(clamped.returns)),
         bars=masked_bars,
-        names=names,
+        names=columns.names,
         findings=pd.concat([clamped.findings, findings], ignore_index=True),
-        first_valid=int(np.argmax(complete)) if complete.any() else len(bars),
+        valid=valid_rows(bars, np.asarray(clamped.returns), columns.look_back),
+        has_flow=np.asarray(columns.has_flow),
         limit=limit,
         return_limit=return_limit,
     )
@@ -79,9 +80,7 @@ def feature_set(
 def gate_feature_set(value: FeatureSet, where: str) -> None:
     """Check the targets against the bars; run on fresh values, before the store is written and after it is read.
 
-    Features are held to the same: every row from the first complete one on is finite and bounded.
+    Features are held to the same: every valid row is finite and bounded.
     """
     gate_targets(np.asarray(value.targets), value.bars, where, return_limit=value.return_limit)
-    gate_features(
-        np.asarray(value.features), np.arange(len(value.bars)) >= value.first_valid, value.limit, where, value.names
-    )
+    gate_features(np.asarray(value.features), np.asarray(value.valid), value.limit, where, value.names)

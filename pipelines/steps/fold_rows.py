@@ -22,21 +22,25 @@ class FoldTable:
 
 @dataclass(frozen=True)
 class NormalisedFeatures:
-    """Features [bars, F] float32 on the scale of one fold's train rows, NaN where a feature does not exist yet.
+    """Features [bars, F] float32 on the scale of one fold's train rows, NaN on every row that is not `valid` [bars].
 
-    `first_valid` is the first row at which every feature exists; every later row has passed the gate (layer 5).
+    `valid` is that of the feature set; those rows have passed the gate (layer 5).
     """
 
     z: NDArray[np.float32]
     normaliser: Normaliser
     findings: pd.DataFrame
-    first_valid: int
+    valid: NDArray[np.bool_]
     limit: float
 
 
 def fold_table(feature_set: FeatureSet, settings: FoldSettings) -> FoldTable:
-    """Cut the walk-forward folds from the rows at which every feature exists; raises FoldError for too few bars."""
-    first = feature_set.first_valid
+    """Cut the walk-forward folds from the first valid row on; raises FoldError for too few bars.
+
+    A later row that is not valid stays in its fold, where it is held through: models decide on valid rows only.
+    """
+    valid = np.asarray(feature_set.valid)
+    first = int(np.argmax(valid)) if valid.any() else len(valid)
     times = feature_set.bars["ts_event"]
     cut = walk_forward(times.iloc[first:], settings)
     folds = tuple(
@@ -57,18 +61,19 @@ def fold_rows(table: FoldTable, index: int) -> Fold:
 
 
 def normalised_features(feature_set: FeatureSet, fold: Fold, limit: float) -> NormalisedFeatures:
-    """Fit the normaliser on the fold's train rows only, apply it to every row and clamp (layer 4); gate it (layer 5)."""
-    normaliser = fit_normaliser(np.asarray(feature_set.features), fold.train)
+    """Fit the normaliser on the fold's valid train rows only, apply it to valid rows and clamp (layer 4); gate it (layer 5)."""
+    valid = np.asarray(feature_set.valid)
+    normaliser = fit_normaliser(np.asarray(feature_set.features), fold.train, valid)
     times = feature_set.bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
-    z, findings = normalise(np.asarray(feature_set.features), normaliser, limit, feature_set.names, times)
-    value = NormalisedFeatures(z, normaliser, findings, feature_set.first_valid, limit)
+    z, findings = normalise(np.asarray(feature_set.features), normaliser, limit, feature_set.names, times, valid)
+    value = NormalisedFeatures(z, normaliser, findings, valid, limit)
     gate_normalised(value, "fresh computation")
     return value
 
 
 def gate_normalised(value: NormalisedFeatures, where: str) -> None:
-    """Layer 5: every row from the first complete one on is finite and within the limit; raises GateError otherwise."""
-    gate_features(np.asarray(value.z), np.arange(len(value.z)) >= value.first_valid, value.limit, where)
+    """Layer 5: every valid row is finite and within the limit; raises GateError otherwise."""
+    gate_features(np.asarray(value.z), np.asarray(value.valid), value.limit, where)
 
 
 def _moved(rows: tuple[int, int], by: int) -> tuple[int, int]:

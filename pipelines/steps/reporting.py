@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kernels.execution import Instrument
+from loaders.gaps_report import GapReport
 from loaders.outrights import OutrightBars
 from loaders.roll import RolledBars
 from pipelines.report.content import report_content
 from pipelines.report.document import ReportContent
+from pipelines.report.sections import records
 from pipelines.report.types import Evaluation
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.fold_rows import FoldTable, NormalisedFeatures
@@ -26,16 +29,21 @@ FOLLOWED = "followed"
 
 
 def data_label(truth_files: tuple[Path, ...]) -> dict[str, Any]:
-    """Return what a generated data set says of itself ({"edge", "label"}); real data says nothing."""
+    """Return what a generated data set says of itself in its truth.json; any other file of that name says nothing."""
     for path in truth_files:
-        truth = json.loads(path.read_text(encoding="utf-8"))
-        return {"label": truth["label"]}
+        try:
+            truth = json.loads(path.read_bytes())
+        except ValueError:
+            continue
+        if isinstance(truth, dict) and isinstance(truth.get("label"), str):
+            return {"label": truth["label"]}
     return {"label": None}
 
 
 def fold_report_content(
     parts: list[OutrightBars],
     rolled: RolledBars,
+    gaps: GapReport,
     sanitised: Sanitised,
     feature_set: FeatureSet,
     table: FoldTable,
@@ -61,6 +69,7 @@ def fold_report_content(
         folds=table.reports,
         fold=fold,
         rolls=rolls(rolled),
+        coverage={**gaps.report, "sessions": records(gaps.coverage)},
         rankings=dict(zip(strategies, rankings, strict=True)),
         evaluations=[*benchmarks, *strategy_models, linear.evaluation, *policy_models],
         training=[{"seed": policy.seed, "history": policy.history} for policy in policies],
@@ -83,7 +92,8 @@ def data_funnel(
     outrights = sum(int(part.report["outright"]) for part in parts)
     counts = rolled.report
     rejected = sanitised.quarantine.loc[sanitised.quarantine["role"] == FOLLOWED, "rule"].value_counts()
-    bars = len(feature_set.bars)
+    recorded = ~feature_set.bars["filled"].to_numpy()  # filled rows are no records
+    bars, shown = int(recorded.sum()), recorded & np.asarray(feature_set.valid)
     return {
         "records": sum(int(part.report["records"]) for part in parts),
         "stages": [
@@ -99,11 +109,19 @@ def data_funnel(
             {"name": "accepted", "rows": bars, "dropped": {str(rule): int(rows) for rule, rows in rejected.items()}},
             {
                 "name": "with features",
-                "rows": bars - feature_set.first_valid,
-                "dropped": {"warm-up": feature_set.first_valid},
+                "rows": int(shown.sum()),
+                "dropped": _without_features(recorded, shown),
             },
         ],
     }
+
+
+def _without_features(recorded: NDArray[np.bool_], shown: NDArray[np.bool_]) -> dict[str, int]:
+    """Count the records no model sees: before every feature exists, and beside prices or returns without a logarithm."""
+    first = int(np.argmax(shown)) if shown.any() else len(shown)
+    warm_up, all_missing = int(recorded[:first].sum()), int(recorded.sum() - shown.sum())
+    later = all_missing - warm_up
+    return {"warm-up": warm_up, **({"no logarithm in the look-back": later} if later else {})}
 
 
 def rolls(rolled: RolledBars) -> pd.DataFrame:

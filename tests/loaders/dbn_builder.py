@@ -45,19 +45,9 @@ def mapping(symbol: str, *intervals: tuple[str, str, int | str]) -> Mapping:
 
 def metadata(mappings: Iterable[Mapping] = (), **changes: Any) -> bytes:
     values = {
-        "dataset": "GLBX.MDP3",
-        "start": ns(START),
-        "end": ns(END),
-        "stype_in": dbn.SType.PARENT,
-        "stype_out": dbn.SType.INSTRUMENT_ID,
-        "schema": dbn.Schema.OHLCV_1M,
-        "symbols": ["ES.FUT"],
-        "mappings": list(mappings),
-        "limit": None,
-        "partial": [],
-        "not_found": [],
-        "ts_out": False,
-        "version": 3,
+        "dataset": "GLBX.MDP3", "start": ns(START), "end": ns(END), "stype_in": dbn.SType.PARENT,
+        "stype_out": dbn.SType.INSTRUMENT_ID, "schema": dbn.Schema.OHLCV_1M, "symbols": ["ES.FUT"],
+        "mappings": list(mappings), "limit": None, "partial": [], "not_found": [], "ts_out": False, "version": 3,
     }
     encoded = dbn.Metadata(**(values | changes)).encode()
     assert isinstance(encoded, bytes)
@@ -68,18 +58,9 @@ def bar(moment: str | int, number: int, level: float, volume: int = 10, **change
     """One ohlcv-1m record of instrument ``number``; all four prices are ``level`` unless ``changes`` says otherwise."""
     record = np.zeros(1, dtype=OHLCV)
     price = round(level * POINT)
-    values = {
-        "length": BAR_BYTES // 4,
-        "rtype": 33,
-        "publisher_id": 1,
-        "instrument_id": number,
-        "ts_event": ns(moment) if isinstance(moment, str) else moment,
-        "open": price,
-        "high": price,
-        "low": price,
-        "close": price,
-        "volume": volume,
-    }
+    values = {"length": BAR_BYTES // 4, "rtype": 33, "publisher_id": 1, "instrument_id": number,
+              "ts_event": ns(moment) if isinstance(moment, str) else moment,
+              "open": price, "high": price, "low": price, "close": price, "volume": volume}
     for name, value in (values | changes).items():
         record[name] = value
     return record
@@ -91,19 +72,8 @@ def bars(rows: Iterable[tuple[Any, ...]]) -> bytes:
 
 
 def trade(moment: str, number: int) -> bytes:
-    return bytes(
-        dbn.TradeMsg(
-            publisher_id=1,
-            instrument_id=number,
-            ts_event=ns(moment),
-            price=POINT,
-            size=1,
-            action=dbn.Action.TRADE,
-            side=dbn.Side.ASK,
-            depth=0,
-            ts_recv=ns(moment),
-        )
-    )
+    return bytes(dbn.TradeMsg(publisher_id=1, instrument_id=number, ts_event=ns(moment), price=POINT, size=1,
+                              action=dbn.Action.TRADE, side=dbn.Side.ASK, depth=0, ts_recv=ns(moment)))
 
 
 def frame(content: bytes) -> bytes:
@@ -124,20 +94,9 @@ _DEFINITION_DTYPES = {1: dbn.InstrumentDefMsgV1, 2: dbn.InstrumentDefMsgV2, 3: d
 def definition(moment: str, number: int, symbol: str, asset: str, kind: str, version: int = 3, **changes: Any) -> bytes:
     """One definition record, received at ``moment``, of instrument class ``kind``; other fields undefined."""
     record = np.zeros(1, dtype=np.dtype(_DEFINITION_DTYPES[version]._dtypes))
-    values = {
-        "length": record.itemsize // 4,
-        "rtype": 19,
-        "publisher_id": 1,
-        "instrument_id": number,
-        "ts_event": ns(moment),
-        "ts_recv": ns(moment),
-        "raw_symbol": symbol,
-        "asset": asset,
-        "instrument_class": kind,
-        "maturity_year": 65_535,
-        "maturity_month": 255,
-        "expiration": 2**64 - 1,
-    }
+    values = {"length": record.itemsize // 4, "rtype": 19, "publisher_id": 1, "instrument_id": number,
+              "ts_event": ns(moment), "ts_recv": ns(moment), "raw_symbol": symbol, "asset": asset,
+              "instrument_class": kind, "maturity_year": 65_535, "maturity_month": 255, "expiration": 2**64 - 1}
     for name, value in (values | changes).items():
         record[name] = value.encode() if isinstance(value, str) else value
     return record.tobytes()

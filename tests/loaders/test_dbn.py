@@ -54,17 +54,13 @@ def test_generated_bars_equal_the_clients(tmp_path: Path, name: str) -> None:
 
 
 def test_a_directory_is_read_in_order_with_its_definitions(tmp_path: Path) -> None:
-    head = metadata(
-        [mapping("ESH4", ("2024-03-01", "2024-03-16", 1)), mapping("ESU4", ("2024-03-01", "2024-04-01", 2))]
-    )
+    head = metadata([mapping("ESH4", ("2024-03-01", "2024-03-16", 1)),
+                     mapping("ESU4", ("2024-03-01", "2024-04-01", 2))])
     for day in (10, 9):
         rows = bars([(f"2024-03-{day:02} 23:00", 1, 5000 + day), (f"2024-03-{day:02} 23:00", 2, 7)])
         write(tmp_path / f"es-{day}.dbn.zst", head, rows)
-    write_definitions(
-        tmp_path / "def.dbn.zst",
-        definition("2024-03-09", 1, "ESH4", "ES", "F"),
-        definition("2024-03-09", 2, "ESU4", "ES", "S"),
-    )
+    write_definitions(tmp_path / "def.dbn.zst", definition("2024-03-09", 1, "ESH4", "ES", "F"),
+                      definition("2024-03-09", 2, "ESU4", "ES", "S"))
     (tmp_path / "condition.json").write_text("[]")
     table, report = read_bars(tmp_path)
     assert (table["close"] // 10**9).tolist() == [5009, 5010]
@@ -102,9 +98,8 @@ def test_the_split_over_files_does_not_change_the_bars(tmp_path: Path) -> None:
     rows = np.repeat(bar("2024-03-04", 1, 5000), 400)
     rows["ts_event"] = ns("2024-03-04") + np.sort(rng.integers(0, 1000, 400)) * 60_000_000_000
     rows["instrument_id"] = rng.integers(1, 3, 400)
-    head = metadata(
-        [mapping("ESH4", ("2024-03-01", "2024-04-01", 1)), mapping("ESM4", ("2024-03-01", "2024-04-01", 2))]
-    )
+    head = metadata([mapping("ESH4", ("2024-03-01", "2024-04-01", 1)),
+                     mapping("ESM4", ("2024-03-01", "2024-04-01", 2))])
     whole, _ = read_bars(write(tmp_path / "whole.dbn.zst", head, rows.tobytes()))
     parts = tmp_path / "parts"
     parts.mkdir()

@@ -32,11 +32,7 @@ def test_a_file_is_described_without_its_records(path: Path) -> None:
     path.write_bytes(whole[:-10])  # damage in the records is found when they are read
     described = describe(path)
     assert (described.kind, described.schema, described.dataset, described.stype_in) == (
-        "bars",
-        "ohlcv-1m",
-        "GLBX.MDP3",
-        "parent",
-    )
+        "bars", "ohlcv-1m", "GLBX.MDP3", "parent")
     assert (described.start, described.end, described.symbols) == (ns(START), ns(END), ("ES.FUT",))
     assert described.bytes == len(whole) - 10
 
@@ -60,14 +56,16 @@ def test_bars_definitions_and_the_rest_are_told_apart(tmp_path: Path) -> None:
     one_bar(tmp_path / "z.dbn.zst")
     write_definitions(tmp_path / "a.dbn.zst", definition("2024-03-04", 1, "ESH4", "ES", "F"))
     one_bar(tmp_path / "trades.dbn", schema=dbn.Schema.TRADES)
+    one_bar(tmp_path / "mbo.dbn", start="2024-04-01", schema=dbn.Schema.MBO)
     (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "notes.txt").write_text("bought in March")
     (tmp_path / "folder").mkdir()
     files = list_data_files(tmp_path)
     assert [(file.path.name, file.kind, file.reason) for file in files] == [
-        ("z.dbn.zst", "bars", ""),
-        ("a.dbn.zst", "definitions", ""),
-        ("manifest.json", "ignored", "not named .dbn or .dbn.zst"),
-        ("trades.dbn", "ignored", "schema trades is not read"),
+        ("z.dbn.zst", "bars", ""), ("a.dbn.zst", "definitions", ""),
+        ("trades.dbn", "ticks", ""),
+        ("manifest.json", "ignored", "support file of a batch download"),
+        ("notes.txt", "ignored", "not named .dbn or .dbn.zst"), ("mbo.dbn", "ignored", "schema mbo is not read"),
     ]
 
 

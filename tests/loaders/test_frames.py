@@ -34,9 +34,7 @@ def test_frames_without_size_or_checksum_and_with_run_length_blocks_are_walked(t
     with path.open("rb") as file:
         frames = list(walk_frames(file, path))
     assert [(f.offset, f.size) for f in frames] == [
-        (0, len(plain)),
-        (len(plain), len(SKIPPABLE)),
-        (len(plain) + len(SKIPPABLE), len(runs)),
+        (0, len(plain)), (len(plain), len(SKIPPABLE)), (len(plain) + len(SKIPPABLE), len(runs))
     ]
     assert [(f.content_size, f.skippable) for f in frames] == [(None, False), (None, True), (1_000_003, False)]
 
@@ -75,11 +73,8 @@ def test_a_flipped_bit_in_a_frame_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        (b"", "is empty"),
-        (b"ts,open\n1,2\n", "no DBN file"),
-        (b"\x1f\x8b\x08\x00abcdefgh", "gzip"),
-        (b"PAR1abcdefgh", "parquet"),
-        (b"\x51\x2a\x4d\x18\x10\0\0\0DBZ\x01abc", "DBZ"),
+        (b"", "is empty"), (b"ts,open\n1,2\n", "no DBN file"), (b"\x1f\x8b\x08\x00abcdefgh", "gzip"),
+        (b"PAR1abcdefgh", "parquet"), (b"\x51\x2a\x4d\x18\x10\0\0\0DBZ\x01abc", "DBZ"),
     ],
 )
 def test_foreign_files_are_named_for_what_they_are(tmp_path: Path, content: bytes, found: str) -> None:

@@ -42,29 +42,13 @@ def fate(loaded: OutrightBars) -> dict[str, int]:
 
 
 def test_dropped_records_are_counted_by_kind(path: Path) -> None:  # dbn.md §8.3
-    symbols = [
-        "ESH4",
-        "ESH4-ESM4",
-        "ES:BF H4-M4-U4",
-        "UD:1V: VT 2893249",
-        "ESM4 C5000",
-        "ESTM4",
-        "SR3:CF M6U6Z6H7",
-        "BAC-L",
-        "FDAX.S.JUN25.SEP25.SPD",
-        "ESM4",
-    ]
+    symbols = ["ESH4", "ESH4-ESM4", "ES:BF H4-M4-U4", "UD:1V: VT 2893249", "ESM4 C5000", "ESTM4", "SR3:CF M6U6Z6H7",
+               "BAC-L", "FDAX.S.JUN25.SEP25.SPD", "ESM4"]
     rows = bars((NOON, number, 5000) for number in (*range(1, 11), 2, 77, 1))
     loaded = load(mapped(path, symbols, rows))
     assert fate(loaded) == {
-        "other_root": 1,
-        "calendar_spread": 2,
-        "butterfly": 1,
-        "user_defined": 1,
-        "option": 1,
-        "other_spread": 2,
-        "other": 1,
-        "unmapped": 1,
+        "other_root": 1, "calendar_spread": 2, "butterfly": 1, "user_defined": 1, "option": 1, "other_spread": 2,
+        "other": 1, "unmapped": 1,
     }
     assert loaded.bars["contract"].tolist() == ["ESH4", "ESM4", "ESH4"]
     assert loaded.report["unmapped_ids"] == [77]
@@ -72,12 +56,8 @@ def test_dropped_records_are_counted_by_kind(path: Path) -> None:  # dbn.md §8.
 
 
 def test_the_table_has_the_agreed_columns_and_values(path: Path) -> None:  # cases C02, C07, C10
-    rows = [
-        bar(
-            "2026-01-02 14:30", 5602, 0, volume, open=5199750000000, high=7250000000, low=3750000000, close=-39970000000
-        ).tobytes()
-        for volume in (5, 3, 4_000_000_000, 4_000_000_000)
-    ]
+    rows = [bar("2026-01-02 14:30", 5602, 0, volume, open=5199750000000, high=7250000000, low=3750000000,
+                close=-39970000000).tobytes() for volume in (5, 3, 4_000_000_000, 4_000_000_000)]
     head = metadata([mapping("ESH6", ("2026-01-02", "2026-01-03", 5602))])
     table = load(write(path, head, b"".join(rows)), ordinal=3).bars
     assert {name: str(dtype) for name, dtype in table.dtypes.items()} == OUTRIGHT_COLUMNS
@@ -91,14 +71,12 @@ def test_the_table_has_the_agreed_columns_and_values(path: Path) -> None:  # cas
 
 
 def test_sentinel_zero_and_negative_prices_are_kept_for_the_sanitiser(path: Path) -> None:  # case C01, dbn.md §8.8
-    rows = b"".join(
-        [
-            bar(NOON, 1, 5199.75).tobytes(),
-            bar(NOON, 1, 5199.75, close=UNDEF_PRICE).tobytes(),
-            bar(NOON, 1, -37.63).tobytes(),
-            bar(NOON, 1, 0).tobytes(),
-        ]
-    )
+    rows = b"".join([
+        bar(NOON, 1, 5199.75).tobytes(),
+        bar(NOON, 1, 5199.75, close=UNDEF_PRICE).tobytes(),
+        bar(NOON, 1, -37.63).tobytes(),
+        bar(NOON, 1, 0).tobytes(),
+    ])
     closes = load(mapped(path, ["ESH4"], rows)).bars["close"]
     assert closes.tolist() == [5199750000000, dbn.UNDEF_PRICE, -37630000000, 0]
     assert closes.dtype == np.int64
@@ -125,13 +103,9 @@ def test_nanoseconds_are_kept_exactly(path: Path) -> None:  # case C08
 
 
 def test_equal_and_differing_duplicates_pass_through(path: Path) -> None:  # case C04: layer 1 decides
-    rows = [
-        ("2024-03-05 14:30", 1, 5000.0, 100),
-        ("2024-03-05 14:31", 1, 5001.0, 120),
-        ("2024-03-05 14:31", 1, 5001.5, 130),
-        ("2024-03-05 14:31", 2, 5040.0, 7),
-        ("2024-03-05 14:32", 1, 5002.0, 90),
-    ]
+    rows = [("2024-03-05 14:30", 1, 5000.0, 100), ("2024-03-05 14:31", 1, 5001.0, 120),
+            ("2024-03-05 14:31", 1, 5001.5, 130), ("2024-03-05 14:31", 2, 5040.0, 7),
+            ("2024-03-05 14:32", 1, 5002.0, 90)]
     table = load(mapped(path, ["ESH4", "ESM4"], bars(rows))).bars
     assert table["volume"].tolist() == [100, 120, 130, 7, 90]
     assert table["contract"].tolist() == ["ESH4", "ESH4", "ESH4", "ESM4", "ESH4"]
@@ -156,9 +130,8 @@ def test_a_step_back_is_seen_across_chunks(path: Path) -> None:
 
 
 def test_an_id_reused_for_another_symbol_is_judged_by_date(path: Path) -> None:  # dbn.md §8.5
-    head = metadata(
-        [mapping("ESH4-ESM4", ("2024-03-01", "2024-03-10", 7)), mapping("ESM4", ("2024-03-10", "2024-04-01", 7))]
-    )
+    head = metadata([mapping("ESH4-ESM4", ("2024-03-01", "2024-03-10", 7)),
+                     mapping("ESM4", ("2024-03-10", "2024-04-01", 7))])
     rows = bars([("2024-03-09 23:59", 7, 50), ("2024-03-10 00:00", 7, 5100)])
     loaded = load(write(path, head, rows))
     assert fate(loaded) == {"calendar_spread": 1}
@@ -170,9 +143,7 @@ def test_one_symbol_of_two_decades_is_two_contracts(path: Path) -> None:  # dbn.
     loaded = load(write(path, head, bars([("2014-03-03 15:00", 7, 1850), ("2024-03-04 15:00", 9, 5100)])))
     assert loaded.bars["expiry"].tolist() == [201403, 202403]
     assert loaded.listed.to_numpy().tolist() == [
-        [201403, "ESH4", 20140101, 20140321],
-        [202403, "ESH4", 20240101, 20240315],
-    ]
+        [201403, "ESH4", 20140101, 20140321], [202403, "ESH4", 20240101, 20240315]]
 
 
 def test_one_and_two_digit_years_are_the_same_contract(path: Path) -> None:
@@ -181,9 +152,8 @@ def test_one_and_two_digit_years_are_the_same_contract(path: Path) -> None:
 
 
 def test_a_mapping_interval_without_a_day_counts_as_unmapped(path: Path) -> None:  # case C14
-    head = metadata(
-        [mapping("ESM4", ("2024-05-09", "2024-05-09", 5602)), mapping("ESU4", ("2024-05-09", "2024-05-10", 2))]
-    )
+    head = metadata([mapping("ESM4", ("2024-05-09", "2024-05-09", 5602)),
+                     mapping("ESU4", ("2024-05-09", "2024-05-10", 2))])
     loaded = load(write(path, head, bars([("2024-05-09 10:00", 5602, 5200), ("2024-05-09 10:00", 2, 5260)])))
     assert fate(loaded) == {"unmapped": 1}
     assert loaded.report["unmapped_ids"] == [5602]
@@ -211,8 +181,8 @@ def test_a_request_without_end_or_with_an_undefined_start_is_reported_as_none(pa
 
 
 def test_a_dataset_without_a_symbol_rule_needs_definitions(path: Path, tmp_path: Path) -> None:
-    bars_file = mapped(path, ["BRN FMJ0024!"], bars([(NOON, 1, 80)]), dataset="IFEU.IMPACT")
-    with pytest.raises(DataError, match=r"dataset IFEU\.IMPACT \(known: GLBX\.MDP3\); put its definition files"):
+    bars_file = mapped(path, ["BRN FMJ0024!"], bars([(NOON, 1, 80)]), dataset="XSES.NEW")
+    with pytest.raises(DataError, match=r"dataset XSES\.NEW \(known: GLBX\.MDP3, .*\); put its definition files"):
         load(bars_file, root="BRN")
     record = definition("2024-03-04", 1, "BRN FMJ0024!", "BRN", "F", maturity_year=2024, maturity_month=4)
     loaded = load(bars_file, "BRN", [write_definitions(tmp_path / "d.dbn.zst", record)])

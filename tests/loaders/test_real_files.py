@@ -14,12 +14,12 @@ from loaders.continuous import continuous_bars
 from loaders.dbn import read_bars
 from loaders.definitions import read_definitions
 from loaders.errors import DamagedFileError, DataError
-from loaders.grammar import GRAMMARS
 from loaders.metadata import read_metadata
 from loaders.outrights import outright_bars
 from loaders.records import open_dbn
 from loaders.roll import RollSettings, rolled_bars
 from loaders.sessions import SessionRule
+from loaders.venues import GRAMMARS
 from tests.loaders.rolls import accepted
 
 CATALOG = "nautilus/historical_bars_catalog/databento"
@@ -38,16 +38,9 @@ def client_frame(path: Path) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("name", "root"),
-    [
-        ("derived-lean/es-2013-2020.ohlcv-1m.dbn.zst", "ES"),
-        (MINUTES, "ES"),
-        (MINUTES, "NQ"),
-        ("derived-lean/gc-2013-2020.ohlcv-1m.dbn.zst", "GC"),
-        ("dbn/test_data.ohlcv-1m.dbn", "ES"),
-        ("dbn/test_data.ohlcv-1s.v1.dbn.zst", "ES"),
-        ("dbn/test_data.ohlcv-1h.v2.dbn.zst", "ES"),
-    ],
+    ("name", "root"), [("derived-lean/es-2013-2020.ohlcv-1m.dbn.zst", "ES"), (MINUTES, "ES"), (MINUTES, "NQ"),
+                       ("derived-lean/gc-2013-2020.ohlcv-1m.dbn.zst", "GC"), ("dbn/test_data.ohlcv-1m.dbn", "ES"),
+                       ("dbn/test_data.ohlcv-1s.v1.dbn.zst", "ES"), ("dbn/test_data.ohlcv-1h.v2.dbn.zst", "ES")],
 )
 def test_bars_equal_those_of_the_client(real: Path, name: str, root: str) -> None:
     ours, report = read_bars(real / name, root)
@@ -88,23 +81,14 @@ def test_no_us_equity_option_is_an_outright(real: Path) -> None:
 
 
 def test_definitions_of_versions_1_and_3_go_together(real: Path) -> None:
-    files = [
-        real / "nautilus/definition-glbx-es-fut.dbn.zst",
-        real / "nautilus/definition-glbx-es-futspread.dbn.zst",
-        *sorted(real.glob("nautilus-crate/test_data.definition.*.dbn.zst")),
-    ]
+    files = [real / "nautilus/definition-glbx-es-fut.dbn.zst", real / "nautilus/definition-glbx-es-futspread.dbn.zst",
+             *sorted(real.glob("nautilus-crate/test_data.definition.*.dbn.zst"))]
     definitions = read_definitions(files)
     kinds = dict(zip(definitions.symbols, definitions.kinds("ES", GRAMMARS["GLBX.MDP3"]), strict=True))
     assert kinds == {
-        "ESM3": "outright",
-        "ESU6": "outright",
-        "ESH5-ESM5": "calendar_spread",
-        "ESM4-ESU4": "calendar_spread",
-        "ESU6-ESM7": "calendar_spread",
-        "ESU6 C9600": "option",
-        "ESU6 P6575": "option",
-        "UD:2E: SG 2500275": "user_defined",
-        "UD:T$:CFO 2632896": "user_defined",
+        "ESM3": "outright", "ESU6": "outright", "ESH5-ESM5": "calendar_spread", "ESM4-ESU4": "calendar_spread",
+        "ESU6-ESM7": "calendar_spread", "ESU6 C9600": "option", "ESU6 P6575": "option",
+        "UD:2E: SG 2500275": "user_defined", "UD:T$:CFO 2632896": "user_defined",
     }
     assert dict(zip(definitions.symbols, definitions.expiries, strict=True))["ESU6"] == 202609
 
@@ -121,10 +105,7 @@ def test_no_return_of_real_es_minutes_is_caused_by_the_roll(real: Path) -> None:
     loaded = outright_bars(real / "derived-lean/es-2013-2020.ohlcv-1m.dbn.zst", [], "ES", 0)
     result = rolled_bars([loaded], SessionRule(), RollSettings(months="HMUZ"))
     assert result.schedule[["session", "contract", "reason"]].to_numpy().tolist() == [
-        [20131007, "ESZ3", "first session"],
-        [20131219, "ESH4", "volume"],
-        [20200106, "ESH0", "expired"],
-    ]
+        [20131007, "ESZ3", "first session"], [20131219, "ESH4", "volume"], [20200106, "ESH0", "expired"]]
     counts = result.report
     assert counts["outright"] == 23948 == sum(counts[r] for r in ("followed", "left", "next", "not_followed"))
     bars = continuous_bars(accepted(result.bars))
@@ -169,8 +150,8 @@ def test_every_file_that_is_no_plain_dbn_is_refused(real: Path) -> None:
 def test_a_live_recording_and_other_schemas_are_refused(real: Path) -> None:
     with pytest.raises(DamagedFileError, match="mixed schemas"):
         open_dbn(real / "databento-python/LIVE/test_data.live.dbn.zst")
-    with pytest.raises(DamagedFileError, match="schema trades, which is not read"):
-        open_dbn(real / "databento-python/GLBX.MDP3/test_data.trades.dbn.zst")
+    with pytest.raises(DamagedFileError, match="schema mbo, which is not read"):
+        open_dbn(real / "databento-python/GLBX.MDP3/test_data.mbo.dbn.zst")
     with pytest.raises(DataError, match=r"dataset OPRA\.PILLAR"):
         read_bars(real / "databento-python/OPRA.PILLAR/test_data.ohlcv-1m.dbn.zst", "AAPL")
 

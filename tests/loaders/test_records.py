@@ -71,7 +71,7 @@ def test_one_second_bars_in_a_one_minute_file_are_refused(any_path: Path, head: 
 @pytest.mark.parametrize("at", [0, 20, 50])
 @pytest.mark.parametrize("size", [1, 16, 1000])
 def test_a_trade_between_bars_is_refused(any_path: Path, head: bytes, body: bytes, at: int, size: int) -> None:
-    mixed = body[: at * BAR_BYTES] + trade("2024-03-04 15:20", 101) + body[at * BAR_BYTES :]
+    mixed = body[: at * BAR_BYTES] + trade("2024-03-04 15:20", 101) + body[at * BAR_BYTES:]
     with pytest.raises(DamagedFileError, match=f"record {at} .*length 48 and rtype 0"):
         count(write(any_path, head, mixed), size)
 
@@ -133,7 +133,7 @@ def test_mutated_metadata_is_read_or_refused_by_name(tmp_path: Path, head: bytes
     [
         ({"ts_out": True}, "ts_out"),
         ({"schema": None, "stype_in": None}, "mixed schemas"),
-        ({"schema": dbn.Schema.TRADES}, "schema trades, which is not read"),
+        ({"schema": dbn.Schema.MBO}, "schema mbo, which is not read"),
     ],
 )
 def test_foreign_schemas_are_refused(any_path: Path, change: dict[str, object], found: str) -> None:

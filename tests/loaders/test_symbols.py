@@ -27,12 +27,8 @@ def test_an_id_is_looked_up_by_date() -> None:
 
 
 def test_largest_ids_do_not_collide() -> None:
-    assert names(
-        [Interval(2**32 - 1, 100, 200, "A"), Interval(2**31, 100, 200, "B")],
-        (2**32 - 1, 150),
-        (2**31, 150),
-        (2**31 - 1, 150),
-    ) == ["A", "B", None]
+    assert names([Interval(2**32 - 1, 100, 200, "A"), Interval(2**31, 100, 200, "B")],
+                 (2**32 - 1, 150), (2**31, 150), (2**31 - 1, 150)) == ["A", "B", None]
 
 
 def test_of_overlapping_intervals_the_latest_start_wins_and_the_older_is_not_resumed() -> None:

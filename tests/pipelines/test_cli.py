@@ -66,7 +66,7 @@ def test_an_unknown_command_names_the_nearest(capsys):
         (
             ["run", "fold=0", "sweep.grid.fats=3"],
             2,
-            "no strategy of the sweep has this parameter; did you mean 'fast'?",
+            "no strategy has this parameter; did you mean 'fast'?",
         ),
         (["runs", "2020"], 2, "no single run '2020'"),
         (["graph", "fold=0"], 2, "pipeline graph takes no arguments"),
@@ -126,7 +126,7 @@ def test_errors_with_json_are_one_object(capsys, here):
 def test_the_graph_names_every_node_and_what_it_reads(capsys):
     assert main(["graph", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["nodes"]}
-    assert rows["rolled"]["inputs"] == {"parts": "outrights"}
+    assert rows["rolled"]["inputs"] == {"parts": "outrights", "open_interest": "open_interest"}
     assert {row["evaluates"] for row in rows.values()} == {None, "validation", "test"}
     assert main(["graph"]) == 0
     assert "feature_set" in capsys.readouterr().out

@@ -31,8 +31,7 @@ def test_n_step_by_hand_and_the_actual_power_at_the_end():
 
 def test_case_f01_truncation_bootstraps():
     targets = double_targets(
-        np.array([1.0, 1.0], np.float32),
-        np.array([0.99, 0.99], np.float32),
+        np.array([1.0, 1.0], np.float32), np.array([0.99, 0.99], np.float32),
         np.array([[0.0, 10.0, 0.0], [4.0, 0.0, 0.0]], np.float32),
         np.array([[0.0, 10.0, 0.0], [4.0, 0.0, 0.0]], np.float32),
     )
@@ -59,8 +58,7 @@ def test_every_action_s_outcome_equals_stepping_the_environment(rough_bars, es, 
     position = generator.integers(0, 3, size=60).astype(np.int8)
     invested = position != FLAT
     before = Portfolios(
-        position,
-        np.where(invested, generator.normal(0, 100, size=60), 0.0),
+        position, np.where(invested, generator.normal(0, 100, size=60), 0.0),
         np.where(invested, generator.integers(1, 50, size=60), 0).astype(np.int32),
     )
     after = next_portfolios(table, windows, row, before)
@@ -68,9 +66,9 @@ def test_every_action_s_outcome_equals_stepping_the_environment(rough_bars, es, 
         for action in range(3):
             environments = Environments(table, scale, 1, 10_000, seed=0)
             environments.row[:] = row[lane]
-            environments.portfolio = Portfolios(
-                *(np.array([one[lane]]) for one in (before.position, before.unrealised, before.held))
-            )
+            environments.portfolio = Portfolios(*(
+                np.array([one[lane]]) for one in (before.position, before.unrealised, before.held)
+            ))
             total = 0.0
             for bar in range(windows.bars[row[lane]]):
                 last = environments.row[0] + 1 == table.decisions

@@ -73,9 +73,7 @@ def test_spearman_against_scipy_with_ties_and_gaps():
     assert information_coefficient(x, y, 1).estimate == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
     x[5], y[9] = np.nan, np.inf
     keep = np.isfinite(x) & np.isfinite(y)
-    assert information_coefficient(x, y, 1).estimate == pytest.approx(
-        stats.spearmanr(x[keep], y[keep]).statistic, abs=1e-12
-    )
+    assert information_coefficient(x, y, 1).estimate == pytest.approx(stats.spearmanr(x[keep], y[keep]).statistic, abs=1e-12)
     assert math.isnan(information_coefficient(np.ones(10), np.arange(10.0), 1).estimate)
     assert math.isnan(information_coefficient(np.ones(2), np.arange(2.0), 1).estimate)
     with pytest.raises(ValueError, match="two vectors of one length"):

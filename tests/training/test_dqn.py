@@ -152,11 +152,7 @@ def test_two_fresh_processes_give_the_same_bits():
     root = Path(__file__).resolve().parents[2]
     found = [
         subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=root,
+            [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, cwd=root,
             env={"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads, "PATH": "", "HOME": str(Path.home())},
         ).stdout
         for seed, threads in (("1", "1"), ("2", "2"))

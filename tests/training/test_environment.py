@@ -57,10 +57,7 @@ def test_portfolio_features_by_hand():
     )
     found = portfolio_features(portfolio, 40.0)
     assert found.tolist() == [
-        [-1.0, -2.0, pytest.approx(4 / 240)],
-        [0.0, 0.0, 0.0],
-        [1.0, 5.0, 1.0],
-        [1.0, 0.75, 0.0],
+        [-1.0, -2.0, pytest.approx(4 / 240)], [0.0, 0.0, 0.0], [1.0, 5.0, 1.0], [1.0, 0.75, 0.0],
     ]
     assert found.dtype == np.float32
 

@@ -26,17 +26,8 @@ def random_policy(seed=0, scale=100.0, cost=0.1):
     # Units count for and against every action alike, so that no action always wins.
     head = draw(4, 3)
     return Policy(
-        draw(FEATURES + 3, 8),
-        draw(8),
-        draw(8, 8),
-        draw(8),
-        np.concatenate([head, -head]),
-        np.zeros(3, np.float32),
-        costs,
-        np.array([scale]),
-        seed,
-        1,
-        1,
+        draw(FEATURES + 3, 8), draw(8), draw(8, 8), draw(8), np.concatenate([head, -head]), np.zeros(3, np.float32),
+        costs, np.array([scale]), seed, 1, 1,
     )
 
 
@@ -96,13 +87,8 @@ def test_rewards_equal_the_equity_change_of_the_sweep(rough_bars, features, es, 
     policy = random_policy(2)
     targets = policy_positions(policy, features, rough_bars, rows, *es.all())
     result = sweep(
-        positions(),
-        rough_bars.assign(target=targets),
-        instrument=es.instrument,
-        costs=es.costs,
-        windows=[rows],
-        executor="numpy",
-        metrics=["net_profit"],
+        positions(), rough_bars.assign(target=targets), instrument=es.instrument, costs=es.costs, windows=[rows],
+        executor="numpy", metrics=["net_profit"],
     )
     table = market(rough_bars, rows, *es.all())
     gross, paid = path_profit(table, greedy_actions(policy, features, table)[:-1])

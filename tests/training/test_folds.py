@@ -19,12 +19,7 @@ def minutes(n):
 
 def small(**changes):
     sizes = {
-        "train_bars": 10,
-        "validation_bars": 5,
-        "test_bars": 5,
-        "step_bars": 5,
-        "purge_bars": 3,
-        "embargo_bars": 0,
+        "train_bars": 10, "validation_bars": 5, "test_bars": 5, "step_bars": 5, "purge_bars": 3, "embargo_bars": 0,
     }
     return FoldSettings(**(sizes | changes))
 
@@ -77,11 +72,7 @@ def test_case_e04_embargo_counts_bars_across_the_weekend_and_says_so():
     assert report["embargo_bars"] == 12
     assert json.loads(json.dumps(report)) == report
     assert report["validation"] == {
-        "start_row": 18,
-        "stop_row": 19,
-        "bars": 1,
-        "first": "2026-01-12T00:00:00Z",
-        "last": "2026-01-12T00:00:00Z",
+        "start_row": 18, "stop_row": 19, "bars": 1, "first": "2026-01-12T00:00:00Z", "last": "2026-01-12T00:00:00Z",
     }
 
 
@@ -112,14 +103,8 @@ def test_anchored_keeps_the_start():
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(
-    st.integers(5, 40),
-    st.integers(5, 20),
-    st.integers(1, 20),
-    st.integers(1, 30),
-    st.integers(0, 2),
-    st.integers(0, 2),
-    st.sampled_from(["rolling", "anchored"]),
-    st.integers(0, 300),
+    st.integers(5, 40), st.integers(5, 20), st.integers(1, 20), st.integers(1, 30), st.integers(0, 2),
+    st.integers(0, 2), st.sampled_from(["rolling", "anchored"]), st.integers(0, 300),
 )
 def test_folds_are_ordered_disjoint_and_inside(train, validation, test, step, purge, embargo, mode, extra):
     n = train + validation + test + extra

@@ -94,7 +94,9 @@ def test_test_rows_and_thread_counts_change_nothing_fitted(reverting, es):
 def test_positions_do_not_change_with_the_future():
     generator = np.random.default_rng(5)
     features = generator.normal(size=(500, 4)).astype(np.float32)
-    model = LinearModel(generator.normal(size=(1, 4)), np.array([0.1]), np.ones(1), [3], 3, 1.0, 1, [])
+    model = LinearModel(
+        generator.normal(size=(1, 4)), np.array([0.1]), np.ones(1), [3], 3, 1.0, 1, []
+    )
     whole = linear_positions(model, features, (0, 500))
     assert linear_positions(model, features[:333], (0, 333)).tobytes() == whole[:333].tobytes()
 

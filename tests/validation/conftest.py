@@ -18,26 +18,22 @@ def make_rolled(closes, expiry: int = 202403, tick: float = 0.25, start: int = 0
     opened = np.append(close[:1], close[:-1])
     rows = len(close)
     name = f"ES{'FGHJKMNQUVXZ'[expiry % 100 - 1]}{expiry // 100 % 10}"
-    return pd.DataFrame(
-        {
-            "ts_event": pd.DatetimeIndex(
-                (OPENING + (start + np.arange(rows)) * MINUTE).astype("datetime64[ns]"), tz="UTC"
-            ),
-            "publisher_id": np.ones(rows, np.int32),
-            "instrument_id": np.full(rows, expiry, np.int64),
-            "contract": pd.Series([name] * rows, dtype="str"),
-            "expiry": np.full(rows, expiry, np.int32),
-            "open": opened,
-            "high": np.maximum(opened, close) + round(tick * SCALE),
-            "low": np.minimum(opened, close) - round(tick * SCALE),
-            "close": close,
-            "volume": np.arange(rows, dtype=np.int64) + 10,
-            "source_row": np.arange(rows, dtype=np.int64) + start + 1000 * (expiry - 202400),
-            "backwards": np.zeros(rows, bool),
-            "session": np.full(rows, 20240315, np.int32),
-            "role": pd.Series(["followed"] * rows, dtype="str"),
-        }
-    )
+    return pd.DataFrame({
+        "ts_event": pd.DatetimeIndex((OPENING + (start + np.arange(rows)) * MINUTE).astype("datetime64[ns]"), tz="UTC"),
+        "publisher_id": np.ones(rows, np.int32),
+        "instrument_id": np.full(rows, expiry, np.int64),
+        "contract": pd.Series([name] * rows, dtype="str"),
+        "expiry": np.full(rows, expiry, np.int32),
+        "open": opened,
+        "high": np.maximum(opened, close) + round(tick * SCALE),
+        "low": np.minimum(opened, close) - round(tick * SCALE),
+        "close": close,
+        "volume": np.arange(rows, dtype=np.int64) + 10,
+        "source_row": np.arange(rows, dtype=np.int64) + start + 1000 * (expiry - 202400),
+        "backwards": np.zeros(rows, bool),
+        "session": np.full(rows, 20240315, np.int32),
+        "role": pd.Series(["followed"] * rows, dtype="str"),
+    })
 
 
 def make_bars(closes, tick: float = 0.25) -> pd.DataFrame:
@@ -50,7 +46,7 @@ def make_bars(closes, tick: float = 0.25) -> pd.DataFrame:
     bars["old_price"] = np.nan
     for name in PRICES:
         bars[f"adj_{name}"] = bars[name]
-    return bars.assign(masked=False)
+    return bars.assign(masked=False, filled=False)
 
 
 @pytest.fixture(scope="session")

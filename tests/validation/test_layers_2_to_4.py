@@ -1,5 +1,7 @@
 """Layers 2, 3 and 4: what is clamped, what stays missing, what the findings say."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,32 @@ def test_features_are_clamped_in_every_block_of_a_long_matrix():
     assert np.abs(bounded).max() == 5.0
 
 
+def test_in_place_saves_the_copy_and_gives_the_same():
+    matrix = np.array([[9.0], [np.nan], [1.0]])
+    copied, _ = bound_features(matrix, ["a"], times(3))
+    changed, findings = bound_features(matrix, ["a"], times(3), in_place=True)
+    assert changed is matrix and len(findings) == 1
+    np.testing.assert_array_equal(changed, copied)
+
+
+def test_rows_that_are_not_valid_are_neither_fitted_nor_shown():
+    features = np.array([[1.0, 7.0], [100.0, np.nan], [3.0, 7.0], [1e9, 1e9]])
+    valid = np.array([True, False, True, False])
+    fitted = fit_normaliser(features, (0, 4), valid)
+    assert (fitted.mean.tolist(), fitted.scale.tolist(), fitted.rows.tolist()) == ([2.0, 7.0], [1.0, 1.0], [2, 2])
+    z, findings = normalise(features, fitted, valid=valid)
+    np.testing.assert_array_equal(z, np.array([[-1, 0], [np.nan] * 2, [1, 0], [np.nan] * 2], np.float32))
+    assert len(findings) == 0
+
+
+def test_moments_of_many_rows_far_from_zero_lose_nothing():
+    """Case A07: a sum of squares minus the squared sum would be noise here."""
+    features = 1e9 + np.random.default_rng(0).normal(0, 1, (5_000, 3))
+    fitted = fit_normaliser(features, (0, 5_000))
+    np.testing.assert_allclose(fitted.mean, [math.fsum(column) / 5_000 for column in features.T], rtol=1e-15)
+    np.testing.assert_allclose(fitted.scale, (features - 1e9).std(axis=0), rtol=1e-9)
+
+
 def test_timestamps_may_come_as_a_column_or_as_nanoseconds(bars_of):
     ts = bars_of([5000] * 3)["ts_event"]
     of_column = bound_features(np.full((3, 1), 9.0), ["a"], ts)[1]
@@ -113,6 +141,20 @@ def test_normaliser_knows_the_train_rows_only():
     again = fit_normaliser(changed, (20, 60))
     np.testing.assert_array_equal([again.mean, again.scale], [fitted.mean, fitted.scale])
     assert (fitted.start, fitted.stop, fitted.rows.tolist()) == (20, 60, [40, 40])
+
+
+def test_test_rows_are_scaled_by_the_train_rows_alone():
+    """Case E01: mean 13 and deviation sqrt(5) of the train rows; multiplying the test rows changes nothing before them."""
+    features = np.array([[10.0], [12.0], [14.0], [16.0], [60.0], [-40.0]])
+    fitted = fit_normaliser(features, (0, 4))
+    assert (fitted.mean[0], fitted.scale[0]) == (13.0, pytest.approx(2.23606797749979, rel=1e-15))
+    z, findings = normalise(features, fitted)
+    assert z[4:, 0].tolist() == [20.0, -20.0]
+    np.testing.assert_allclose(findings["value"], [21.01903899, -23.70232056], rtol=1e-9)
+    canary = features * np.array([[1], [1], [1], [1], [10], [10]])
+    again = fit_normaliser(canary, (0, 4))
+    assert (again.mean, again.scale) == (fitted.mean, fitted.scale)
+    np.testing.assert_array_equal(normalise(canary, again)[0][:4], z[:4])
 
 
 def test_zscores_are_clamped_and_missing_values_stay():

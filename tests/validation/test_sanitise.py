@@ -169,16 +169,14 @@ def test_empty_table_stays_empty_with_its_types(rolled):
 
 
 def test_float_table_without_extras_is_sanitised_too():
-    table = pd.DataFrame(
-        {
-            "ts_event": pd.date_range("2024-03-15", periods=6, freq="min", tz="UTC"),
-            "open": [100.0, 100.0, np.nan, 100.0, np.inf, 100.1],
-            "high": [101.0, 99.0, 101.0, 101.0, np.inf, 101.0],
-            "low": [99.0, 99.5, 99.0, 99.0, 99.0, 99.0],
-            "close": [100.5, 99.2, 100.0, 100.2, 100.0, 1 / 3 + 100],
-            "volume": np.full(6, 5, np.uint64),
-        }
-    )
+    table = pd.DataFrame({
+        "ts_event": pd.date_range("2024-03-15", periods=6, freq="min", tz="UTC"),
+        "open": [100.0, 100.0, np.nan, 100.0, np.inf, 100.1],
+        "high": [101.0, 99.0, 101.0, 101.0, np.inf, 101.0],
+        "low": [99.0, 99.5, 99.0, 99.0, 99.0, 99.0],
+        "close": [100.5, 99.2, 100.0, 100.2, 100.0, 1 / 3 + 100],
+        "volume": np.full(6, 5, np.uint64),
+    })
     good, findings = sanitise_bars(table)
     pd.testing.assert_frame_equal(good, table.iloc[[0, 3, 5]].reset_index(drop=True))
     assert findings["rule"].tolist() == ["high_below_low", "non_finite", "non_finite"]

@@ -17,9 +17,9 @@ ANY = LEGAL | st.sampled_from([UNDEF_PRICE, 0, -POINT, 25 * POINT + 1])
 OHLC = st.tuples(ANY, ANY, ANY, ANY) | st.lists(LEGAL, min_size=4, max_size=4).map(sorted).map(
     lambda prices: (prices[1], prices[3], prices[0], prices[2])
 )
-RECORD = st.tuples(st.integers(0, 8), st.sampled_from([202403, 202406]), OHLC, st.integers(1, 3), st.booleans()).map(
-    lambda record: (*record[:2], *record[2], *record[3:])
-)
+RECORD = st.tuples(
+    st.integers(0, 8), st.sampled_from([202403, 202406]), OHLC, st.integers(1, 3), st.booleans()
+).map(lambda record: (*record[:2], *record[2], *record[3:]))
 TABLES = st.lists(RECORD, max_size=30).map(
     lambda records: pd.DataFrame(
         records, columns=["minute", "expiry", "open", "high", "low", "close", "volume", "backwards"]
@@ -30,17 +30,15 @@ TABLES = st.lists(RECORD, max_size=30).map(
 def rolled(records):
     rows = len(records)
     ts = OPENING + records["minute"].to_numpy(np.int64) * 60 * POINT
-    return pd.DataFrame(
-        {
-            "ts_event": pd.DatetimeIndex(ts.astype("datetime64[ns]"), tz="UTC"),
-            "publisher_id": np.ones(rows, np.int32),
-            "contract": pd.Series(np.where(records["expiry"] == 202403, "ESH4", "ESM4"), dtype="str"),
-            "expiry": records["expiry"].to_numpy(np.int32),
-            **{name: records[name].to_numpy(np.int64) for name in ("open", "high", "low", "close", "volume")},
-            "source_row": np.arange(rows, dtype=np.int64),
-            "backwards": records["backwards"].to_numpy(bool),
-        }
-    )
+    return pd.DataFrame({
+        "ts_event": pd.DatetimeIndex(ts.astype("datetime64[ns]"), tz="UTC"),
+        "publisher_id": np.ones(rows, np.int32),
+        "contract": pd.Series(np.where(records["expiry"] == 202403, "ESH4", "ESM4"), dtype="str"),
+        "expiry": records["expiry"].to_numpy(np.int32),
+        **{name: records[name].to_numpy(np.int64) for name in ("open", "high", "low", "close", "volume")},
+        "source_row": np.arange(rows, dtype=np.int64),
+        "backwards": records["backwards"].to_numpy(bool),
+    })
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)

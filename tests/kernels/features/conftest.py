@@ -19,20 +19,18 @@ def make_bars(rows: int, seed: int = 1, rolls: tuple[int, ...] = ()) -> pd.DataF
     opened[list(rolls)] = close[list(rolls)]
     minutes = np.arange(rows) + 60 * (np.arange(rows) // 300)
     volume = rng.poisson(20, rows) * (rng.random(rows) > 0.05)
-    return pd.DataFrame(
-        {
-            "ts_event": pd.DatetimeIndex((MONDAY + minutes * MINUTE).astype("datetime64[ns]"), tz="UTC"),
-            "session": (20_240_101 + np.arange(rows) // 300).astype(np.int32),
-            "contract": pd.Series([f"ES{'HMUZ'[number]}4" for number in contract], dtype="str"),
-            "expiry": (202_403 + 3 * contract).astype(np.int32),
-            "open": opened,
-            "high": np.maximum(opened, close) + rng.integers(0, 3, rows) * 0.25,
-            "low": np.minimum(opened, close) - rng.integers(0, 3, rows) * 0.25,
-            "close": close,
-            "volume": volume.astype(np.int64),
-            "masked": np.zeros(rows, bool),
-        }
-    )
+    return pd.DataFrame({
+        "ts_event": pd.DatetimeIndex((MONDAY + minutes * MINUTE).astype("datetime64[ns]"), tz="UTC"),
+        "session": (20_240_101 + np.arange(rows) // 300).astype(np.int32),
+        "contract": pd.Series([f"ES{'HMUZ'[number]}4" for number in contract], dtype="str"),
+        "expiry": (202_403 + 3 * contract).astype(np.int32),
+        "open": opened,
+        "high": np.maximum(opened, close) + rng.integers(0, 3, rows) * 0.25,
+        "low": np.minimum(opened, close) - rng.integers(0, 3, rows) * 0.25,
+        "close": close,
+        "volume": volume.astype(np.int64),
+        "masked": np.zeros(rows, bool),
+    })
 
 
 @pytest.fixture(scope="session")

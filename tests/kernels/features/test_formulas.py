@@ -109,7 +109,8 @@ def oscillator_formulas(c, h, low):
     rise, fall = window(np.sum, plus, size=14), window(np.sum, minus, size=14)
     return {
         **{
-            f"z_{n}": np.clip(window(lambda x: (x[-1] - x.mean()) / x.std(ddof=1), c, size=n), -5, 5) for n in (20, 240)
+            f"z_{n}": np.clip(window(lambda x: (x[-1] - x.mean()) / x.std(ddof=1), c, size=n), -5, 5)
+            for n in (20, 240)
         },
         "rsi_14": (gain - loss) / (gain + loss),
         "macd_hist": np.clip((macd - ema(macd, 9, 45)) / np.maximum(atr, 1e-6 * c), -5, 5),
@@ -158,7 +159,9 @@ def liquidity_formulas(r, c, h, low, v, s60):
         "relvol_5_240": np.log((1 + v.rolling(5).mean()) / (1 + v.rolling(240).mean())).clip(-3, 3),
         "vwap_dev_60": (np.log(c / vwap) / (s60 * np.sqrt(60))).clip(-5, 5),
         "signed_vol_20": window(np.sum, np.sign(r) * v, size=20) / (1 + window(np.sum, v, size=20)),
-        "amihud_60": np.clip(np.log(window(np.mean, impact, size=60) / window(np.mean, impact, size=240)), -3, 3),
+        "amihud_60": np.clip(
+            np.log(window(np.mean, impact, size=60) / window(np.mean, impact, size=240)), -3, 3
+        ),
         "kyle_corr_60": np.clip(window(lambda x, y: np.corrcoef(x, y)[0, 1], r, signed, size=60), 0, 1),
         "roll_60": np.clip(2 * np.sqrt(np.maximum(0, -covariance)) / s60, 0, 2),
     }

@@ -10,13 +10,11 @@ from kernels.features.targets import targets
 
 def bars(close, expiry=None, opened=None):
     close = np.asarray(close, float)
-    return pd.DataFrame(
-        {
-            "expiry": np.asarray(expiry if expiry is not None else [202403] * len(close), np.int32),
-            "open": np.asarray(opened, float) if opened is not None else close,
-            "close": close,
-        }
-    )
+    return pd.DataFrame({
+        "expiry": np.asarray(expiry if expiry is not None else [202403] * len(close), np.int32),
+        "open": np.asarray(opened, float) if opened is not None else close,
+        "close": close,
+    })
 
 
 def test_label_is_the_next_return_and_the_feature_the_last():

@@ -82,7 +82,9 @@ def test_spread_of_large_nearly_constant_values_is_exact():
     """Case A07: E[x²] - E[x]² gives 0, 128 or a negative variance here."""
     x = 1e9 + np.array([0.0, 1.0, 2.0, 2.0, 2.0, 2.0])
     _, spread = mean_and_spread(x, (3,))[3]
-    np.testing.assert_allclose(np.sqrt(spread / 2), [np.nan, np.nan, 1.0, 0.5773502691896258, 0.0, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(
+        np.sqrt(spread / 2), [np.nan, np.nan, 1.0, 0.5773502691896258, 0.0, 0.0], rtol=1e-6
+    )
     assert spread[4] == spread[5] == 0.0
     prices = np.array([5000.25, 5000.5, 5000.75, 5000.75])
     assert mean_and_spread(prices, (3,))[3][1][2] / 3 == pytest.approx(0.0416666667, rel=1e-9)
