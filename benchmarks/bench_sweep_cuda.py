@@ -2,8 +2,8 @@
 
 The reference is a public Strategy: fast and slow average with a band, 100 x 20 x 500 combinations; beside it, in the same
 run, a kernel written by hand for it alone. "limit" is the fp64 issue rate (64 instructions a clock and multiprocessor)
-over the program's fp64 instructions a bar-step, divisions counted as ten; "common" counts those outside rare branches
-alone. Usage: ``python benchmarks/bench_sweep_cuda.py [folder for compiled programs]``; needs a GPU and the [gpu] extra.
+over the program's fp64 instructions a bar-step, divisions counted as ten and branches as always taken. Usage:
+``python benchmarks/bench_sweep_cuda.py [folder for compiled programs]``; needs a GPU and the [gpu] extra.
 """
 
 import subprocess
@@ -27,7 +27,6 @@ from kernels.metrics import METRICS, reads
 from kernels.opcodes import OPCODES
 from kernels.program import Program
 from kernels.result import SweepResult
-from kernels.sinking import Branch, schedule
 from kernels.specialise import quiet
 from kernels.strategy import Strategy
 from kernels.sweep import sweep
@@ -141,12 +140,10 @@ def run(job: Job, cache: Path) -> tuple[SweepResult, float]:
     return best, wall
 
 
-def instructions(program: Program) -> tuple[int, int]:
-    """fp64 instructions of a bar without events: all of them, and those outside branches."""
+def instructions(program: Program) -> int:
+    """fp64 instructions of a bar without events, branches included."""
     short = quiet(program) if program.events else program
-    slots = [OPCODES[item.op].slots if item.op in OPCODES else 0 for item in short.instructions]
-    inside = {register for part in schedule(short) if isinstance(part, Branch) for register in part.body}
-    return sum(slots), sum(cost for register, cost in enumerate(slots) if register not in inside)
+    return sum(OPCODES[item.op].slots for item in short.instructions if item.op in OPCODES)
 
 
 def fp64_rate() -> float:
@@ -160,15 +157,15 @@ def fp64_rate() -> float:
 def line(job: Job, result: SweepResult, wall: float, rate: float) -> str:
     profile = result.profile
     account = result._plan._account(sorted(reads(job.metrics))).program
-    whole, common = instructions(account)
+    count = instructions(account)
     speed = profile["bar_steps"] / profile["kernel_seconds"]
     kernel = profile["kernels"][-1]
-    limit = f"{speed / (rate / whole):5.0%} {speed / (rate / common):5.0%}" if job.precision == "fp64" else " " * 11
+    limit = f"{speed / (rate / count):5.0%}" if job.precision == "fp64" else ""
     target = f"{job.target:5.0f}" if job.target else "     "
     return (
         f"{job.name:28} {job.bars:7,} {profile['combinations']:9,} {profile['kernel_seconds'] * 1e3:9.2f} "
         f"{wall * 1e3:9.1f} {speed / 1e9:7.1f} {target} {kernel['registers']:4} {kernel['local_bytes']:4} "
-        f"{whole:4}/{common:<4} {limit}"
+        f"{count:4} {limit}"
     )
 
 
@@ -247,7 +244,7 @@ def main() -> None:
     )
     print(
         f"{'':28} {'bars':>7} {'lanes':>9} {'kernel ms':>9} {'wall ms':>9} {'G bs/s':>7} {'asked':>5} {'regs':>4} "
-        f"{'spil':>4} {'fp64':>9} limit common"
+        f"{'spil':>4} {'fp64':>4} limit"
     )
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder)

@@ -21,7 +21,7 @@ def doubling(blocks: Parts, windows: Sequence[int], join: Callable[[Parts, Any, 
     levels = [blocks]
     while 2 ** len(levels) <= max(windows):
         size = 2 ** (len(levels) - 1)
-        older = tuple(_shifted(part, np.array([size]))[0] for part in levels[-1])
+        older = tuple(part[0] for part in _shifted(levels[-1], np.array([size])))
         levels.append(join(levels[-1], size, older, size))
     found: list[Parts] = []
     for low in range(0, len(windows), batch):
@@ -44,7 +44,7 @@ def _batch(levels: list[Parts], windows: Any, join: Callable[[Parts, Any, Parts,
                 joined = tuple(np.broadcast_to(part, (len(chosen), len(first))) for part in parts)
             else:
                 bars = covered[chosen]
-                older = tuple(_shifted(part, bars) for part in parts)
+                older = _shifted(parts, bars)
                 so_far = tuple(result[places] for result in results)
                 joined = join(so_far, np.asarray(bars[:, np.newaxis].astype(float), like=first), older, float(size))
             for result, values in zip(results, joined, strict=True):
@@ -53,7 +53,10 @@ def _batch(levels: list[Parts], windows: Any, join: Callable[[Parts, Any, Parts,
     return [tuple(result[place] for result in results) for place in range(len(windows))]
 
 
-def _shifted(part: Any, bars: Any) -> Any:
-    """The part as it was some bars before, a row for each number of bars: [rows, bars]."""
-    places = np.asarray(np.arange(len(part)), like=part)[np.newaxis, :] - np.asarray(bars, like=part)[:, np.newaxis]
-    return np.where(places >= 0, part[np.maximum(places, 0)], np.nan)
+def _shifted(parts: Parts, bars: Any) -> Parts:
+    """The parts as they were some bars before, a row for each number of bars: each [rows, bars]."""
+    first = parts[0]
+    places = np.asarray(np.arange(len(first)), like=first)[np.newaxis, :] - np.asarray(bars, like=first)[:, np.newaxis]
+    places = np.maximum(places, -1)  # before the first bar: the NaN that is appended
+    nothing = np.asarray([np.nan], like=first)
+    return tuple(np.concatenate([part, nothing])[places] for part in parts)

@@ -46,7 +46,13 @@ def deviations(x: Array, windows: Sequence[int]) -> list[tuple[Array, Array]]:
     """
     nothing = np.where(np.isnan(x), np.nan, 0.0)
     found = _doubling((x, nothing, nothing), windows, _join_moments)
-    return [(0.0 - offset, np.sqrt(squares / (w - 1))) for (_, offset, squares), w in zip(found, windows, strict=True)]
+    if isinstance(x, np.ndarray):
+        pairs = zip(found, windows, strict=True)
+        return [(0.0 - offset, np.sqrt(squares / (w - 1))) for (_, offset, squares), w in pairs]
+    distances = 0.0 - np.stack([offset for _, offset, _ in found])  # a device takes all windows in one operation
+    degrees = np.asarray([[w - 1.0] for w in windows], like=x)
+    spreads = np.sqrt(np.stack([squares for _, _, squares in found]) / degrees)
+    return list(zip(distances, spreads, strict=True))
 
 
 def _join_moments(recent: Parts, recent_bars: int, older: Parts, older_bars: int) -> Parts:

@@ -12,7 +12,7 @@ from kernels.indicators import sma
 from kernels.metrics import METRICS, reads
 from kernels.plan import Plan
 from kernels.program import Program
-from kernels.strategies import STRATEGIES
+from kernels.strategies import STRATEGIES, positions
 from kernels.strategy import Strategy
 from kernels.sweep import sweep
 from tests.kernels.conftest import make_bars
@@ -56,7 +56,7 @@ class Case:
     multiplier: float = 50.0
 
     def made(self) -> Strategy:
-        return sma_band() if self.strategy == "sma_band" else STRATEGIES[self.strategy]()
+        return {**STRATEGIES, "positions": positions, "sma_band": sma_band}[self.strategy]()
 
     def bars(self) -> pd.DataFrame:
         return make_bars(5, bars=260, rolls=self.rolls, masks=self.masks, gaps=self.gaps)

@@ -1,6 +1,7 @@
 """CUDA text without a GPU: NVRTC compiles it without fma, a C++ compiler runs it with numpy's bits, golden files pin it."""
 
 import functools
+import hashlib
 import os
 import re
 from dataclasses import replace
@@ -115,6 +116,24 @@ def test_texts_equal_their_golden_files(case, golden):
     program = case.program()
     golden(f"{case.name}.program.txt", f"{program}\n")
     golden(f"{case.name}.cu", cuda_text(program))
+
+
+def test_metrics_equal_their_golden_digests(shim_folder, golden):
+    """All metrics of the cases, but for those that need a library's power: fp64 on numpy, fp32 by the text."""
+    lines = []
+    for case in CASES:
+        result = case.run()
+        kept = result.table.drop(columns=["cagr", "calmar"], errors="ignore")
+        states = sorted(reads(case.metrics))
+        execute = functools.partial(run_text, shim_folder, precision="fp32")
+        plan = replace(result._plan, execute=execute)
+        totals = plan.totals(states, result._lanes, len(result.table))[0].states
+        single = np.stack([totals[name] for name in states])
+        digests = [
+            hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:16] for x in (kept.to_numpy(), single)
+        ]
+        lines.append(f"{case.name} fp64 {digests[0]} fp32 {digests[1]}")
+    golden("digests.txt", "\n".join(lines) + "\n")
 
 
 def test_constants_are_exact_and_settings_are_read_once():
