@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.sma_band_by_hand import TALLIES, seconds_by_hand
 from kernels.execution import Execution, Instrument
 from kernels.expressions import col, hold, minimum, param, prev, where
+from kernels.fallback import cuda_refusal
 from kernels.indicators import ema, rolling_max, rolling_min, rolling_std, sma, zscore
 from kernels.metrics import METRICS, reads
 from kernels.opcodes import OPCODES
@@ -234,6 +235,10 @@ def _compile(cache: Path) -> float:
 
 
 def main() -> None:
+    refusal = cuda_refusal()
+    if refusal is not None:
+        print(f"bench_sweep_cuda: not run, {refusal.message}")
+        return
     import cupy
 
     device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
