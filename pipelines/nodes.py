@@ -6,7 +6,16 @@ from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
 from loaders.roll_open_interest import open_interest
 from pipelines.graph import Node
-from pipelines.steps import boundaries, evaluating, feature_set, fold_rows, modelling, reporting, sweeping
+from pipelines.steps import (
+    boundaries,
+    data_reporting,
+    evaluating,
+    feature_set,
+    fold_rows,
+    modelling,
+    reporting,
+    sweeping,
+)
 from validation.sanitise import sanitise_rolled
 
 TRADING = {"contract": "instrument.contract", "costs": "instrument.costs", "execution": "execution"}
@@ -62,6 +71,10 @@ NODES = (
     Node("hindsight", modelling.hindsight, per=("fold",), inputs=ROWS, settings=TRADING),
     # everything the report says that does not depend on the run that asks for it
     Node("label", reporting.data_label, files={"truth_files": "truth"}),
+    Node("data_report_content", data_reporting.data_report, libraries=("matplotlib", "scipy"),
+         inputs={"parts": "outrights", "rolled": "rolled", "coverage": "gaps.coverage", "sanitised": "sanitised",
+                 "feature_set": "feature_set", "table": "folds", "label": "label"},
+         settings={"contract": "instrument.contract", "session": "instrument.session"}),
     Node("report_content", reporting.fold_report_content, per=("fold",), axes={"fold": "fold"},
          inputs={"parts": "outrights", "rolled": "rolled", "gaps": "gaps", "sanitised": "sanitised", "feature_set": "feature_set", "table": "folds",
                  "normalised": "normalised", "rankings": "ranking", "strategy_models": "strategy_evaluation", "policies": "policy",

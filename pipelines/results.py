@@ -1,4 +1,4 @@
-"""What is done with a finished fold: its ledger, its report, its figures for the command line."""
+"""What is done with a finished run: the data report, and of each fold its ledger, report and figures."""
 
 import math
 import sys
@@ -11,13 +11,19 @@ from pipelines import artefacts
 from pipelines.configuration import as_tree
 from pipelines.graph import Graph, Task
 from pipelines.looks import LookKeeper
+from pipelines.published import PublishedSet, PublishedSets
 from pipelines.records import RunRecord, versions
+from pipelines.report.data_page import write_data_report
 from pipelines.report.overfitting import verdict
 from pipelines.report.page import write_report
 from pipelines.settings import Settings
+from pipelines.store import Store
 from pipelines.task_execution import Outcome
 
 CONTENT = "report_content"
+DATA_CONTENT = "data_report_content"
+DATA_PAGE = "data.html"
+FEATURE_SET = "feature_set"
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,19 @@ class FoldResult:
     report: str
     headline: str
     metrics: dict[str, dict[str, float | None]]
+
+
+def finish_data(graph: Graph, settings: Settings, store: Store, record: RunRecord) -> str:
+    """Write the data report, compared with the set reported before, into the run's folder; return its path."""
+    task, feature_set = graph[DATA_CONTENT], graph[FEATURE_SET].key
+    content = artefacts.read_parts(store.verified(task.key), task.kind)
+    names = [entry["name"] for entry in content.document["features"]]
+    published = PublishedSets.of(store, settings.instrument.root, names)
+    path = record.folder / DATA_PAGE
+    run = {"run": record.run, "created": _now(), "feature_set": feature_set, "content": task.key}
+    write_data_report(content, run, path, published.before(feature_set))
+    published.record(PublishedSet(feature_set, task.key, record.run))
+    return str(path)
 
 
 def finish_fold(
@@ -45,7 +64,7 @@ def finish_fold(
     looks = keeper.summary(fold)
     run = {
         "run": record.run,
-        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "created": _now(),
         "command": " ".join(["pipeline", *sys.argv[1:]]),
         "configuration": as_tree(settings),
         "nodes": [
@@ -57,11 +76,18 @@ def finish_fold(
         "versions": versions(),
         "seeds": list(settings.training.seeds),
         "ledger": looks,
+        "data_report": f"../{DATA_PAGE}",
     }
     path = record.folder / f"fold-{fold}" / "report.html"
     write_report(content, run, path)
     headline = str(verdict(content.document, looks)["headline"])
+    for caution in content.document["cautions"]:
+        headline += f"\n  caution: {caution}"
     return FoldResult(fold, str(path), headline, _metrics(content.document))
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _with_upstream(graph: Graph, task: Task) -> list[str]:

@@ -1,10 +1,13 @@
 """The configuration of a run as frozen dataclasses; each package owns the settings of its own nodes."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kernels.execution import Costs, Execution, Instrument
 from kernels.features.selection import FeatureSettings
+from kernels.metrics import METRICS
+from kernels.preparation import EXECUTORS
 from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
 from training.dqn import DqnSettings
@@ -12,6 +15,8 @@ from training.folds import FoldSettings
 from training.linear import LinearSettings
 from validation.bar_rules import BarRules
 
+MOST_MONEY = 1e15  # beyond it float64 no longer resolves a cent
+MOST_CONTRACTS = 1_000_000
 CLUSTERS = ("serial", "threads", "processes", "cuda")
 
 
@@ -65,7 +70,15 @@ class SweepSettings:
     chunk_combinations: int = 512
 
     def __post_init__(self) -> None:
-        """Refuse a sweep that could not run."""
+        """Refuse a sweep that could not run, before anything is loaded."""
+        _require_distinct("sweep.strategies", self.strategies)
+        if self.rank_by not in METRICS:
+            raise ValueError(f"sweep.rank_by is {self.rank_by!r}, must be one of {', '.join(METRICS)}")
+        if self.executor not in EXECUTORS:
+            raise ValueError(f"sweep.executor is {self.executor!r}, must be one of {', '.join(EXECUTORS)}")
+        for name, values in self.grid.items():
+            if not values or not all(math.isfinite(value) for value in values):
+                raise ValueError(f"sweep.grid.{name} is {values}, must be finite numbers, at least one")
         if self.chunk_combinations < 1:
             raise ValueError(f"sweep.chunk_combinations is {self.chunk_combinations}, must be at least 1: use e.g. 512")
 
@@ -77,6 +90,17 @@ class TrainingSettings:
     seeds: tuple[int, ...]
     dqn: DqnSettings
     linear: LinearSettings
+
+    def __post_init__(self) -> None:
+        """Refuse seeds that would train nothing or the same twice."""
+        _require_distinct("training.seeds", self.seeds)
+        if min(self.seeds) < 0:
+            raise ValueError(f"training.seeds is {self.seeds}, seeds start at 0")
+
+
+def _require_distinct(name: str, values: tuple[object, ...]) -> None:
+    if not values or len(set(values)) != len(values):
+        raise ValueError(f"{name} is {list(values)}, must be at least one, each once")
 
 
 @dataclass(frozen=True)
@@ -101,8 +125,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse capital that cannot carry a position and a cluster that does not exist."""
-        if not self.capital > 0:
-            raise ValueError(f"capital is {self.capital}, must be above 0: use e.g. capital=100000")
+        if not 0 < self.capital <= MOST_MONEY:
+            raise ValueError(f"capital is {self.capital}, must be above 0 and at most {MOST_MONEY:g}: use e.g. capital=100000")
+        if self.execution.contracts > MOST_CONTRACTS:
+            raise ValueError(f"execution.contracts is {self.execution.contracts}, must be at most {MOST_CONTRACTS}")
         if self.cluster not in CLUSTERS:
             raise ValueError(f"cluster is {self.cluster!r}, must be one of {', '.join(CLUSTERS)}")
         if self.workers < 0:

@@ -3,6 +3,7 @@
 objects/ab/<key>/…parts…, manifest.json     an artefact; it exists when its manifest does
 refs/<task>.json                            the last key of a task, to explain why it runs again
 runs/ ledger/                               records of runs, looks at validation and test rows
+published/                                  feature sets in the order of their first report
 tmp/  corrupt/                              unfinished writes; artefacts whose bytes changed
 """
 
@@ -31,7 +32,7 @@ class Store:
         """Create the folders, remove what dead processes left unfinished; raise StoreError when it is not writable."""
         store = cls(root.resolve())
         try:
-            for name in ("objects", "refs", "runs", "ledger", "tmp", "corrupt"):
+            for name in ("objects", "refs", "runs", "ledger", "published", "tmp", "corrupt"):
                 (store.root / name).mkdir(parents=True, exist_ok=True)
             probe = store.root / "tmp" / f".probe.{os.getpid()}"
             probe.write_bytes(b"")

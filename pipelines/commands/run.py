@@ -17,7 +17,7 @@ from pipelines.looks import LookKeeper
 from pipelines.planning import PlannedTask, plan
 from pipelines.progress import Progress, shown
 from pipelines.records import RunRecord
-from pipelines.results import FoldResult, finish_fold
+from pipelines.results import FoldResult, finish_data, finish_fold
 from pipelines.serial_runner import run_serial
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -42,7 +42,7 @@ def execute(options: Options) -> int:
     record = RunRecord.begin(store, {"fold": arguments["fold"], "configuration": as_tree(settings), "command": "run"})
     try:
         keeper = LookKeeper(graph, store, settings.instrument.root, files, record.run)
-        outcomes, results = _run(graph, folds, settings, keeper, record, options.quiet)
+        outcomes, results, data_report = _run(graph, folds, settings, keeper, record, options.quiet)
     except OSError as error:
         raise StoreError(
             f"cannot write the record, ledger or report of the run below {store.root}: {error.strerror}; free space there or "
@@ -52,17 +52,16 @@ def execute(options: Options) -> int:
         record.append("ended", status=_status(error), error=str(error), seconds=time.perf_counter() - started)
         raise
     seconds = time.perf_counter() - started
-    record.append(
-        "ended", status="done", seconds=seconds, report=results[0].report, reports=[row.report for row in results]
-    )
-    _print(options, record, results, outcomes, settings, arguments["fold"])
+    reports = {"report": results[0].report, "reports": [row.report for row in results], "data_report": data_report}
+    record.append("ended", status="done", seconds=seconds, **reports)
+    _print(options, record, results, data_report, outcomes, settings, arguments["fold"])
     return ExitCode.DONE
 
 
 def _run(
     graph: Graph, folds: Sequence[int], settings: Settings, keeper: LookKeeper, record: RunRecord, quiet: bool
-) -> tuple[dict[str, Outcome], list[FoldResult]]:
-    """Run what the store lacks and write the reports; an artefact found damaged on the way is recomputed."""
+) -> tuple[dict[str, Outcome], list[FoldResult], str]:
+    """Run what the store lacks and write the reports, the data report last; a damaged artefact found is recomputed."""
     outcomes: dict[str, Outcome] = {}
 
     def note(outcome: Outcome) -> None:
@@ -79,7 +78,8 @@ def _run(
                 for row in planned:
                     if row.cached and row.task.name not in outcomes:
                         note(Outcome(row.task.name, row.task.key, 0.0, True, "", 0))
-                return outcomes, [finish_fold(graph, fold, settings, keeper, record, outcomes) for fold in folds]
+                results = [finish_fold(graph, fold, settings, keeper, record, outcomes) for fold in folds]
+                return outcomes, results, finish_data(graph, settings, keeper.store, record)
             except CorruptArtefactError as error:
                 if attempt == DAMAGE_RETRIES:
                     raise
@@ -119,6 +119,7 @@ def _print(
     options: Options,
     record: RunRecord,
     results: Sequence[FoldResult],
+    data_report: str,
     outcomes: dict[str, Outcome],
     settings: Settings,
     fold: str,
@@ -133,6 +134,7 @@ def _print(
         "fold": first.fold if len(results) == 1 else fold,
         "status": "done",
         "report": first.report,
+        "data_report": data_report,
         "metrics": first.metrics,
         "nodes": [
             {"name": row.task, "key": row.key, "seconds": round(row.seconds, 3), "cached": row.cached}

@@ -7,14 +7,12 @@ from typing import Any
 import pandas as pd
 
 from pipelines.report.curves import profit_curve, time_in_position
-from pipelines.report.document import ReportContent
+from pipelines.report.document import ReportContent, finite
 from pipelines.report.errors import ReportError
-from pipelines.report.figures import draw_figures
 from pipelines.report.funnel import checked_funnel
 from pipelines.report.metrics_table import undefined_reason
 from pipelines.report.sections import (
     findings_section,
-    finite,
     folds_section,
     plain,
     ranking_section,
@@ -43,6 +41,7 @@ def report_content(
     currency: str,
     instrument: dict[str, Any],
     edge: str | None = None,
+    cautions: Sequence[str] = (),
     seed: int = 0,
     coverage: dict[str, Any] | None = None,
 ) -> ReportContent:
@@ -53,10 +52,13 @@ def report_content(
     `rolls`: session (int32), left, entered (contracts), volume_left, volume_entered. `evaluations`: models in the order
     to show them; the first benchmark is rolled buy-and-hold. `training`: {"seed", "history": [{"step", "loss",
     "validation_profit"}]}. `information`: horizon (bars), ic, low, high. `hindsight`: money the best possible positions
-    would have made on the test rows, after costs. `edge`: a label the data carries, or None. `seed` is that of the
+    would have made on the test rows, after costs. `edge`: a label the data carries, or None. `cautions`: what a
+    reader must know before the figures. `seed` is that of the
     bootstraps. `coverage`: minutes without a bar by reason, and a row a session (loaders.gaps_report). Raises
     ReportError when the funnel does not add up or an input contradicts another.
     """
+    from pipelines.report.figures import draw_figures  # the plotting library: a run that finds all cached needs none
+
     _check(folds, fold, evaluations, capital)
     reference = next((entry for entry in evaluations if entry.kind == "benchmark"), None)
     document: dict[str, Any] = {
@@ -65,6 +67,7 @@ def report_content(
         "currency": currency,
         "capital": float(capital),
         "edge": edge,
+        "cautions": list(cautions),
         "sessions_per_year": SESSIONS_PER_YEAR,
         "funnel": checked_funnel(funnel),
         "findings": findings_section(findings, quarantined),

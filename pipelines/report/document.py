@@ -1,5 +1,6 @@
 """The artefact between computing the report and writing it: JSON values and SVG text, readable without pandas."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,3 +15,8 @@ class ReportContent:
 
     document: dict[str, Any]
     figures: dict[str, dict[str, str]]
+
+
+def finite(value: float) -> float | None:
+    """`value` for JSON: None when it is NaN or infinite, for strict JSON has no word for either."""
+    return float(value) if math.isfinite(value) else None

@@ -14,7 +14,7 @@ from pipelines.report.metrics_table import metric_row
 
 # Orange below zero, blue above: apart for every kind of colour blindness. Not page colours: a cell keeps its
 # colour in both schemes, for the scale beside it does too.
-_DIVERGING = LinearSegmentedColormap.from_list("orange-blue", ["#a84300", "#f0a868", "#f4f2ee", "#7db8dd", "#00558a"])
+DIVERGING = LinearSegmentedColormap.from_list("orange-blue", ["#a84300", "#f0a868", "#f4f2ee", "#7db8dd", "#00558a"])
 
 
 def funnel(document: Mapping[str, Any], shape: Shape) -> str:
@@ -91,7 +91,7 @@ def heat_map(ranking: Mapping[str, Any], name: str, shape: Shape) -> str:
     limit = float(np.nanmax(np.abs(cells))) if np.isfinite(cells).any() else 1.0
     image = panel.imshow(
         np.ma.masked_invalid(cells),
-        cmap=_DIVERGING,
+        cmap=DIVERGING,
         vmin=-(limit or 1.0),
         vmax=limit or 1.0,
         aspect="auto",

@@ -54,6 +54,13 @@ def share(count: int, total: int) -> str:
     return "<0.1%" if 0 < count / total < 0.0005 else number(count / total, "fraction")
 
 
+def significant(value: float | None, digits: int = 3) -> str:
+    """Text of `value` with so many significant digits and a true minus sign: for values of any scale."""
+    if value is None or not math.isfinite(value):
+        return UNDEFINED
+    return f"{value:.{digits}g}".replace("-", MINUS)
+
+
 def parameter(value: object) -> str:
     """Text of a parameter's value: floats in their shortest form, a whole float without its decimal point."""
     if isinstance(value, bool) or value is None:

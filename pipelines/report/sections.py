@@ -7,16 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pipelines.report.document import finite
 from pipelines.report.errors import ReportError
 from pipelines.report.types import Ranking
 
 FIRST_FINDINGS = 20
 BEST_ROWS = 5
-
-
-def finite(value: float) -> float | None:
-    """`value` for JSON: None when it is NaN or infinite, for strict JSON has no word for either."""
-    return float(value) if math.isfinite(value) else None
 
 
 def plain(value: Any) -> Any:

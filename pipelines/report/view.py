@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.report.formats import instant, number, parameter
-from pipelines.report.palette import css_variables, line_styles
+from pipelines.report.palette import line_styles
 from pipelines.report.view_data import data_values, this_fold
 from pipelines.report.view_models import model_values
 from pipelines.report.view_run import run_values
@@ -23,7 +23,6 @@ class Swatch:
 
 def page_values(report: Mapping[str, Any]) -> dict[str, Any]:
     """Everything the template names, from the report's JSON values."""
-    light, dark = css_variables()
     instrument = report["instrument"].get("symbol", "")
     test = this_fold(report)["test"]
     return {
@@ -33,9 +32,9 @@ def page_values(report: Mapping[str, Any]) -> dict[str, Any]:
         "test_first": instant(test["first"]),
         "test_last": instant(test["last"]),
         "test_rows": number(test["bars"], "count"),
-        "light": light,
-        "dark": dark,
+        "data_report": report["run"]["data_report"],
         "edge": report["edge"],
+        "cautions": report["cautions"],
         "verdict": verdict_values(report["verdict"]),
         "legend": legend(report["models"]),
         "seed_legend": legend([{"model": f"seed {entry['seed']}", "kind": "policy"} for entry in report["training"]]),

@@ -54,8 +54,8 @@ def accounted(funnel: Mapping[str, Any]) -> str:
     )
 
 
-def layer_table(counts: Sequence[Mapping[str, Any]]) -> Table:
-    """A row a layer, zeros included: findings by what was done."""
+def layer_table(counts: Sequence[Mapping[str, Any]], last: int = max(LAYERS)) -> Table:
+    """A row a layer up to the `last`, zeros included: findings by what was done."""
     rows = [
         [
             f"{layer}",
@@ -69,6 +69,7 @@ def layer_table(counts: Sequence[Mapping[str, Any]]) -> Table:
             ),
         ]
         for layer, title in LAYERS.items()
+        if layer <= last
     ]
     return Table(("Layer", "What it checks", *(action.capitalize() for action in ACTIONS)), rows, words=(0, 1))
 

@@ -20,6 +20,7 @@ from pipelines.report.sections import records
 from pipelines.report.types import Evaluation
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.fold_rows import FoldTable, NormalisedFeatures
+from pipelines.steps.level_shifts import level_shifts
 from pipelines.steps.modelling import LinearResult
 from pipelines.steps.sweeping import StrategyRanking
 from training.policy import Policy
@@ -79,6 +80,7 @@ def fold_report_content(
         currency=contract.currency,
         instrument=asdict(contract),
         edge=label["label"],
+        cautions=level_shifts(feature_set.bars, table.folds[fold].test, feature_set.return_limit),
     )
 
 

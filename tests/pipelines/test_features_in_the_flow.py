@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -166,12 +167,9 @@ def test_another_bound_of_layer_2_is_another_artefact():
 
 
 def key_of_features(settings):
-    axes = dict.fromkeys(("file", "fold", "strategy", "chunk", "seed", "benchmark"), lambda place: [])
-    files = {"bars": (), "definitions": (), "truth": ()}
-    return build_graph([node for node in NODES if node.name in WANTED], settings, files, axes)["features"].key
-
-
-WANTED = ("outrights", "rolled", "sanitised", "bars", "clamped", "features")
+    upto = NODES[: [node.name for node in NODES].index("features") + 1]
+    axes = {axis: (lambda place: []) for node in upto for axis in node.per}
+    return build_graph(upto, settings, defaultdict(tuple), axes)["features"].key
 
 
 def test_the_users_code_and_choice_are_in_the_key_and_nothing_else_is(user_module, tmp_path):

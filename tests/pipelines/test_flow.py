@@ -38,6 +38,9 @@ def test_the_serial_run_reports_every_model_and_a_second_run_finds_everything_ca
     assert (answer["fold"], answer["status"], answer["fallback_reason"]) == (0, "done", None)
     page = Path(answer["report"]).read_text()
     assert "<html" in page and "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
+    data_page = (Path(answer["report"]).parent / "../data.html").resolve()
+    assert str(data_page) == answer["data_report"] and '<a href="../data.html">' in page
+    assert "Every record is accounted for" in data_page.read_text()
 
 
 @pytest.mark.parametrize("cluster", ["threads", "processes"])

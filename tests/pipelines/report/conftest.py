@@ -10,20 +10,34 @@ from typing import Any
 import pytest
 
 from pipelines.report.content import report_content
+from pipelines.report.data_content import data_report_content
 from pipelines.report.document import ReportContent
 from pipelines.report.page import write_report
 
 
-@pytest.fixture(scope="session")
-def synthetic() -> ModuleType:
-    """The builder beside this file; tests are no package, so it is loaded by its path."""
-    name = "synthetic_content"
+def _beside(name: str) -> ModuleType:
+    """A builder beside this file; tests are no package, so it is loaded by its path."""
     specification = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     specification.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def synthetic() -> ModuleType:
+    return _beside("synthetic_content")
+
+
+@pytest.fixture(scope="session")
+def dataset() -> ModuleType:
+    return _beside("synthetic_data")
+
+
+@pytest.fixture(scope="session")
+def data_content(dataset: ModuleType) -> ReportContent:
+    return data_report_content(**dataset.inputs())
 
 
 @pytest.fixture(scope="session")

@@ -268,4 +268,5 @@ def run_record() -> dict[str, Any]:
         "versions": {"walkfold": "0.1.0", "python": "3.11.9", "numpy": "2.4.6", "torch": "2.13.0"},
         "seeds": {"sample": 7, "dqn": [0, 1, 2], "bootstrap": 0},
         "ledger": {"test_looks": 12, "validation_trials": 2_345, "test_trials": 12},
+        "data_report": "../data.html",
     }

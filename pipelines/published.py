@@ -1,0 +1,73 @@
+"""The feature sets of an instrument in the order in which they were first reported, so that a new one has a previous."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines import artefacts
+from pipelines.errors import CorruptArtefactError
+from pipelines.keys import digest
+from pipelines.report.document import ReportContent
+from pipelines.store import Store
+
+
+@dataclass(frozen=True)
+class PublishedSet:
+    """A feature set, the content of its data report (both content keys) and the run that reported it first."""
+
+    feature_set: str
+    content: str
+    run: str
+
+
+@dataclass(frozen=True)
+class PublishedSets:
+    """A file of one JSON line a set, appended and never rewritten."""
+
+    store: Store
+    path: Path
+
+    @classmethod
+    def of(cls, store: Store, root: str, names: Sequence[str]) -> "PublishedSets":
+        """The sets of one instrument with these features: only they can be compared."""
+        return cls(store, store.root / "published" / f"{digest([root, list(names)])[:24]}.jsonl")
+
+    def sets(self) -> list[PublishedSet]:
+        """All sets in the order of their first report, each with its latest content; a cut last line is ignored."""
+        found: dict[str, PublishedSet] = {}
+        if self.path.is_file():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                try:
+                    entry = PublishedSet(**json.loads(line))
+                except (ValueError, TypeError):
+                    continue
+                first = found.get(entry.feature_set, entry)
+                found[entry.feature_set] = PublishedSet(entry.feature_set, entry.content, first.run)
+        return list(found.values())
+
+    def record(self, entry: PublishedSet) -> None:
+        """Append a set unless it is there with this content."""
+        if any((known.feature_set, known.content) == (entry.feature_set, entry.content) for known in self.sets()):
+            return
+        # the leading newline ends a line that a crash may have cut, so that this set cannot vanish into it
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.write("\n" + json.dumps(vars(entry)) + "\n")
+
+    def before(self, feature_set: str) -> dict[str, Any] | None:
+        """The set first reported before this one whose content is still in the store, or None.
+
+        It is {"feature_set", "run", "document"}; the same set always has the same previous one.
+        """
+        known = self.sets()
+        place = next((at for at, entry in enumerate(known) if entry.feature_set == feature_set), len(known))
+        for entry in reversed(known[:place]):
+            if self.store.manifest(entry.content) is None:
+                continue
+            try:
+                document = artefacts.read_parts(self.store.verified(entry.content), ReportContent, "document")
+            except CorruptArtefactError:
+                continue
+            return {"feature_set": entry.feature_set, "run": entry.run, "document": document}
+        return None
