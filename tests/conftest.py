@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def golden(request: pytest.FixtureRequest):
+def expect_golden(request: pytest.FixtureRequest):
     """Compares a text with tests/kernels/golden/<name>; --update-golden writes it instead."""
     folder = REPOSITORY / "tests" / "kernels" / "golden"
 

@@ -112,13 +112,13 @@ def test_single_precision_stays_near(shim_folder):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_texts_equal_their_golden_files(case, golden):
+def test_texts_equal_their_golden_files(case, expect_golden):
     program = case.program()
-    golden(f"{case.name}.program.txt", f"{program}\n")
-    golden(f"{case.name}.cu", cuda_text(program))
+    expect_golden(f"{case.name}.program.txt", f"{program}\n")
+    expect_golden(f"{case.name}.cu", cuda_text(program))
 
 
-def test_metrics_equal_their_golden_digests(shim_folder, golden):
+def test_metrics_equal_their_golden_digests(shim_folder, expect_golden):
     """All metrics of the cases, but for those that need a library's power: fp64 on numpy, fp32 by the text."""
     lines = []
     for case in CASES:
@@ -133,7 +133,7 @@ def test_metrics_equal_their_golden_digests(shim_folder, golden):
             hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:16] for x in (kept.to_numpy(), single)
         ]
         lines.append(f"{case.name} fp64 {digests[0]} fp32 {digests[1]}")
-    golden("digests.txt", "\n".join(lines) + "\n")
+    expect_golden("digests.txt", "\n".join(lines) + "\n")
 
 
 def test_constants_are_exact_and_settings_are_read_once():
