@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 _JSON_PART = "values.json"
+SMALL_FILE = 2**20  # bytes; below it starting threads and a dataset costs more than reading
 
 
 def write_parts(value: Any, folder: Path) -> None:
@@ -32,6 +33,11 @@ def write_parts(value: Any, folder: Path) -> None:
             plain[name] = part
     if plain:
         (folder / _JSON_PART).write_text(_to_json(plain), encoding="utf-8")
+
+
+def belongs_to(field: str, file_name: str) -> bool:
+    """Return whether reading `field` of an artefact opens this file of its folder."""
+    return file_name == _JSON_PART or file_name.startswith(f"{field}.")
 
 
 def read_parts(folder: Path, kind: Any, field: str | None = None) -> Any:
@@ -68,9 +74,7 @@ def _read(folder: Path, name: str, kind: Any, plain: dict[str, Any]) -> Any:
             }
         )
     if (folder / f"{name}.parquet").is_file():
-        import pyarrow.parquet as pq
-
-        return pq.read_table(folder / f"{name}.parquet", page_checksum_verification=True).to_pandas()
+        return _read_table(folder / f"{name}.parquet")
     if (folder / f"{name}.npy").is_file():
         return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
     value = plain[name]
@@ -79,6 +83,15 @@ def _read(folder: Path, name: str, kind: Any, plain: dict[str, Any]) -> Any:
     import pydantic
 
     return pydantic.TypeAdapter(kind).validate_python(value)
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    import pyarrow.parquet as pq
+
+    if path.stat().st_size > SMALL_FILE:
+        return pq.read_table(path, page_checksum_verification=True).to_pandas()
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        return file.read(use_threads=False).to_pandas()
 
 
 def _write_table(table: pd.DataFrame, path: Path, name: str) -> None:

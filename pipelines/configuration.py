@@ -130,7 +130,9 @@ def _resolve(kind: Any, value: Any, path: str) -> Any:
         item_kind = typing.get_args(kind)[1]
         return {name: _resolve(item_kind, item, _join(path, name)) for name, item in value.items()}
     if typing.get_origin(kind) is tuple:
-        return _sequence(value, path)
+        item_kind = typing.get_args(kind)[0]
+        items = _sequence([value] if isinstance(value, Mapping) else value, path)
+        return tuple(_resolve(item_kind, item, f"{path}[{at}]") for at, item in enumerate(items))
     if isinstance(value, bool) and kind in (int, float):
         raise ConfigurationError(f"configuration {path}: must be a number, given {str(value).lower()}")
     return value

@@ -53,12 +53,20 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
         group: tuple(InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.kind == kind)
         for group, kind in (("bars", "bars"), ("definitions", "definitions"))
     }
+    groups["exogenous"] = tuple(_exogenous_file(one.path) for one in settings.exogenous)
     groups["statistics"] = tuple(
         InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.schema == STATISTICS
     )
     groups["roll_schedule"] = _roll_schedule(settings)
     groups["truth"] = (InputFile(truth, keys.file_digest(truth)),) if truth.is_file() else ()
     return groups
+
+
+def _exogenous_file(name: str) -> InputFile:
+    path = Path(name)
+    if not path.is_file():
+        raise UsageError(f"exogenous: there is no file {name}; give the path of a Parquet or CSV file")
+    return InputFile(path, keys.file_digest(path))
 
 
 def _roll_schedule(settings: Settings) -> tuple[InputFile, ...]:
@@ -102,10 +110,26 @@ def fold_count(settings: Settings, store: Store) -> int:
     """Return how many folds the data has, computing what that needs where it is not cached."""
     graph = flow_graph(settings, ()).needed_for(["folds"])
     run_serial([row.task for row in plan(graph, store) if not row.cached], store, lambda outcome: None)
+    count = known_fold_count(graph, store)
+    assert count is not None  # it has just been computed
+    return count
+
+
+def known_fold_count(graph: Graph, store: Store) -> int | None:
+    """Return how many folds the data has where the store knows it; computes nothing."""
     from pipelines import artefacts
 
     task = graph["folds"]
+    if store.manifest(task.key) is None:
+        return None
     return len(artefacts.read_parts(store.verified(task.key), task.kind).folds)
+
+
+def require_folds(folds: Sequence[int], count: int | None) -> None:
+    """Refuse folds that do not exist where it is known how many there are."""
+    wrong = [fold for fold in folds if count is not None and fold >= count]
+    if wrong:
+        raise UsageError(f"fold={wrong[0]}: there are {count} folds; choose 0 to {(count or 1) - 1}")
 
 
 def _chunks(settings: Settings, strategy: str) -> int:

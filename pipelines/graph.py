@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pipelines import keys
 from pipelines.configuration import as_tree
 from pipelines.errors import WalkfoldError
+from pipelines.parts import Part
 from pipelines.settings import Settings
 
 Coordinates = tuple[tuple[str, int | str], ...]
@@ -35,7 +36,9 @@ class Node:
     input with the same axes is matched, an axis that only the input has is gathered into a list. `gate` is called with the
     artefact before it is written to the store and after it is read from it. `evaluates` names the rows a node looks at and
     `trials` how many things it tried there: a number, or the field of its artefact that holds it. `modules` is the
-    configuration key of the user's modules that it imports; their code is in its key.
+    configuration key of the user's modules that it imports; their code is in its key. `split` cuts the work: called with the
+    function's arguments it returns Parts, each computed by the function and stored under a key of its own content; what
+    reads the node gets a list.
     """
 
     name: str
@@ -50,17 +53,19 @@ class Node:
     trials: int | str = 0
     libraries: tuple[str, ...] = ()
     modules: str = ""
+    split: Callable[..., Sequence[Part]] | None = None
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a parameter's value is read from: an artefact, or one field of it."""
+    """Where a parameter's value is read from: an artefact or one field of it, of every part where the node has parts."""
 
     task: str
     key: str
     kind: Any
     field: str | None
     gate: Callable[[Any, str], None] | None
+    parts: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,8 @@ def build_graph(
         if node.modules and (modules := setting_at(settings, node.modules)):
             code = keys.digest([code, keys.modules_digest(modules)])
         versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
+        if node.split is not None:
+            versions |= keys.arithmetic()
         made[node.name] = [_task(node, place, made, tree, files, code, versions) for place in _places(node.per, axes)]
     return Graph(tuple(task for tasks in made.values() for task in tasks))
 
@@ -189,6 +196,8 @@ def _check_type(node: Node, parameter: str, wanted: Any, producer: Node, part: s
         if part not in fields:
             raise GraphError(f"node {node.name}: {producer.name} makes {_text(offered)}, which has no field {part!r}")
         offered = fields[part]
+    if producer.split is not None:
+        offered = list[offered]  # type: ignore[valid-type]
     if set(producer.per) - set(node.per):
         offered = list[offered]  # type: ignore[valid-type]
     if wanted is not Any and _listed(wanted) != offered:
@@ -234,7 +243,10 @@ def _sources(source: str, place: Coordinates, made: Mapping[str, list[Task]]) ->
     matching = [
         task for task in made[producer] if all(here.get(axis, value) == value for axis, value in task.coordinates)
     ]
-    found = tuple(Source(task.name, task.key, task.kind, part or None, task.node.gate) for task in matching)
+    found = tuple(
+        Source(task.name, task.key, task.kind, part or None, task.node.gate, task.node.split is not None)
+        for task in matching
+    )
     gathered = any(axis not in here for axis in made[producer][0].node.per) if made[producer] else True
     return found if gathered else found[0]
 

@@ -16,6 +16,7 @@ from typing import Any
 from pipelines.errors import UsageError
 
 FIRST_PARTY = ("kernels", "loaders", "pipelines", "training", "validation")
+DISPATCHED = ("exp", "log", "log1p", "power", "sin", "cos", "tanh")  # numpy has several kernels of each
 FORMAT = 1  # of artefacts on disk; raise it when an old artefact could be misread
 
 
@@ -41,6 +42,19 @@ def content_key(
 def installed_versions(names: Iterable[str]) -> dict[str, str]:
     """Return the installed versions of libraries whose arithmetic or file format can change a result."""
     return {name: importlib.metadata.version(name) for name in sorted(names)}
+
+
+def arithmetic() -> dict[str, str]:
+    """Return what rounds a float64 result here: the back end, and for each function whose last bit depends on the processor
+    the instruction set that numpy runs it on.
+
+    Where a feature set is computed on two kinds of processor, each has its own.
+    """
+    import numpy as np
+
+    found = np.lib.introspect.opt_func_info(func_name=f"^({'|'.join(DISPATCHED)})$", signature="float64")
+    used = {name: signature["current"] for name, kinds in found.items() for signature in kinds.values()}
+    return {"back end": "numpy", **dict(sorted(used.items()))}
 
 
 def code_digest(function: types.FunctionType) -> str:

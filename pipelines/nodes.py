@@ -1,6 +1,7 @@
 """THE table: every node of the walk-forward flow, in the order data meets them."""
 
 from loaders.continuous import continuous_bars
+from loaders.exogenous import exogenous_columns
 from loaders.gaps_report import gap_report
 from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
@@ -10,7 +11,7 @@ from pipelines.steps import (
     boundaries,
     data_reporting,
     evaluating,
-    feature_set,
+    feature_days,
     fold_rows,
     modelling,
     reporting,
@@ -18,6 +19,7 @@ from pipelines.steps import (
 )
 from validation.sanitise import sanitise_rolled
 
+BOUNDS = {"limit": "instrument.limits.feature", "return_limit": "instrument.limits.log_return"}
 TRADING = {"contract": "instrument.contract", "costs": "instrument.costs", "execution": "execution"}
 MONEY = {**TRADING, "capital": "capital"}
 CALENDAR = ("pandas_market_calendars",)
@@ -39,11 +41,12 @@ NODES = (
     Node("bars", continuous_bars, inputs={"accepted": "sanitised.accepted"}, gate=boundaries.gate_bars, libraries=CALENDAR,
          settings={"adjustment": "instrument.roll.adjustment", "session": "instrument.session"}),
     # bars → feature set
-    Node("clamped", feature_set.clamped_returns, inputs={"bars": "bars"}, settings={"limit": "instrument.limits.log_return"}),
-    Node("features", feature_set.feature_matrix, inputs={"bars": "bars", "returns": "clamped.returns"},
-         settings={"features": "features"}, modules="features.modules"),
-    Node("feature_set", feature_set.feature_set, inputs={"bars": "bars", "clamped": "clamped", "columns": "features"},
-         settings={"limit": "instrument.limits.feature", "return_limit": "instrument.limits.log_return"}, gate=boundaries.gate_features_and_targets),
+    Node("exogenous", exogenous_columns, inputs={"bars": "bars"}, files={"files": "exogenous"},
+         settings={"rules": "exogenous_rules", "bar_seconds": "bar_seconds"}),
+    Node("feature_days", feature_days.day_features, split=feature_days.split_days, gate=feature_days.gate_day, modules="features.modules",
+         inputs={"bars": "bars", "exogenous": "exogenous.columns"}, settings={"features": "features", **BOUNDS}),
+    Node("feature_set", feature_days.joined_days, settings=BOUNDS, gate=boundaries.gate_features_and_targets,
+         inputs={"days": "feature_days.rows", "bars": "bars", "exogenous": "exogenous.columns"}),
     # feature set → one fold
     Node("folds", fold_rows.fold_table, inputs={"feature_set": "feature_set"}, settings={"settings": "folds"}),
     Node("fold", fold_rows.fold_rows, per=("fold",), inputs={"table": "folds"}, axes={"index": "fold"}),

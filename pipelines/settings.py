@@ -1,5 +1,6 @@
 """The configuration of a run as frozen dataclasses; each package owns the settings of its own nodes."""
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from kernels.execution import Costs, Execution, Instrument
 from kernels.features.selection import FeatureSettings
 from kernels.metrics import METRICS
 from kernels.preparation import EXECUTORS
+from loaders.exogenous_rules import ExogenousFile, ExogenousRule
 from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
 from training.dqn import DqnSettings
@@ -108,7 +110,8 @@ class Settings:
     """Everything a run depends on; the resolved form is stored with the run.
 
     `cluster` is where the graph runs: `serial`, `threads`, `processes` (local) or `cuda` (one process a GPU); `workers`
-    0 means one a core or a GPU. Neither changes any result.
+    0 means one a core or a GPU. Neither changes any result. `bar_seconds` is the length of a bar: its values, and
+    exogenous ones, are known at `ts_event` plus that.
     """
 
     data: str
@@ -120,6 +123,8 @@ class Settings:
     sweep: SweepSettings
     training: TrainingSettings
     features: FeatureSettings = field(default_factory=FeatureSettings)
+    exogenous: tuple[ExogenousFile, ...] = ()
+    bar_seconds: int = 60
     cluster: str = "processes"
     workers: int = 0
 
@@ -133,3 +138,11 @@ class Settings:
             raise ValueError(f"cluster is {self.cluster!r}, must be one of {', '.join(CLUSTERS)}")
         if self.workers < 0:
             raise ValueError(f"workers is {self.workers}, must be 0 (one a core or GPU) or more")
+        if self.bar_seconds < 1:
+            raise ValueError(f"bar_seconds is {self.bar_seconds}, must be at least 1: use 60 for minute bars")
+
+    @property
+    def exogenous_rules(self) -> tuple[ExogenousRule, ...]:
+        """How each exogenous file is read, without its path: the content of a file is in the key, its name is not."""
+        names = [field.name for field in dataclasses.fields(ExogenousRule)]
+        return tuple(ExogenousRule(**{name: getattr(file, name) for name in names}) for file in self.exogenous)

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,10 @@ class Store:
         return self.root / "objects" / key[:2] / key
 
     def manifest(self, key: str) -> dict[str, Any] | None:
-        """Return the manifest of an artefact whose files are all there with their sizes, or None."""
+        """Return the manifest of an artefact whose files are all there with their sizes, or None.
+
+        The list of a node's parts is there when each of its parts is.
+        """
         folder = self.folder(key)
         try:
             manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
@@ -57,10 +60,11 @@ class Store:
             complete = bool(sizes) and all((folder / name).stat().st_size == size for name, size in sizes.items())
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
+        complete = complete and all(self.manifest(needed) is not None for needed in manifest.get("needs", ()))
         return manifest if complete else None
 
-    def verified(self, key: str) -> Path:
-        """Return the folder after comparing every file with the manifest's checksum.
+    def verified(self, key: str, names: Callable[[str], bool] = lambda name: True) -> Path:
+        """Return the folder after comparing its files (those whose name `names` accepts) with the manifest's checksums.
 
         A damaged artefact is moved aside and CorruptArtefactError raised, so that the next run recomputes it.
         """
@@ -70,7 +74,7 @@ class Store:
             self._set_aside(key)
             raise CorruptArtefactError(f"artefact {key[:12]} is missing or incomplete; run again to recompute it", key)
         for name, part in manifest["files"].items():
-            if _sha256(folder / name) != part["sha256"]:
+            if names(name) and _sha256(folder / name) != part["sha256"]:
                 self._set_aside(key)
                 raise CorruptArtefactError(
                     f"artefact {key[:12]} of {manifest['task']}: the bytes of {name} differ from its checksum; it was moved "
@@ -79,15 +83,21 @@ class Store:
                 )
         return folder
 
-    def publish(self, key: str, unfinished: Path, description: Mapping[str, Any]) -> None:
-        """Make the files in `unfinished` (from `begin`) the artefact `key`, in one rename; the first writer wins."""
+    def publish(self, key: str, unfinished: Path, description: Mapping[str, Any], sync: bool = True) -> None:
+        """Make the files in `unfinished` (from `begin`) the artefact `key`, in one rename; the first writer wins.
+
+        Without `sync` a power cut may leave files torn: their checksums tell, and they are computed again. Meant for
+        artefacts of which there are hundreds, each soon made.
+        """
         files = {}
         for path in sorted(unfinished.iterdir()):
             files[path.name] = {"bytes": path.stat().st_size, "sha256": _sha256(path)}
-            _sync(path)
+            if sync:
+                _sync(path)
         manifest = {**description, "key": key, "files": files}
-        write_text(unfinished / "manifest.json", json.dumps(manifest, indent=1), sync=True)
-        _sync(unfinished)
+        write_text(unfinished / "manifest.json", json.dumps(manifest, indent=1), sync=sync)
+        if sync:
+            _sync(unfinished)
         target = self.folder(key)
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and self.manifest(key) is None:
@@ -98,7 +108,8 @@ class Store:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             shutil.rmtree(unfinished)  # another writer published the same content first
-        _sync(target.parent)
+        if sync:
+            _sync(target.parent)
 
     def begin(self, key: str) -> Path:
         """Return a new empty folder beside the objects, for the files of one artefact."""

@@ -8,14 +8,16 @@ import resource
 import shutil
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pipelines import artefacts
 from pipelines.errors import CorruptArtefactError, ExitCode, NodeError, StoreError
 from pipelines.graph import Source, Task
+from pipelines.part_keys import part_key, part_list, part_schema
+from pipelines.parts import Part, PartList
 from pipelines.store import Store
 
 AFTER_READ = "after a cache read"
@@ -36,6 +38,7 @@ class Assignment:
     gate: Callable[[Any, str], None] | None
     parts: Mapping[str, Any]
     store: Path
+    split: Callable[..., Sequence[Part]] | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ def assign(task: Task, store: Store) -> Assignment:
         gate=task.node.gate,
         parts=task.parts,
         store=store.root,
+        split=task.node.split,
     )
 
 
@@ -75,9 +79,10 @@ def perform(assignment: Assignment) -> Outcome:
     store = Store(assignment.store)
     try:
         arguments = {name: _load(store, source) for name, source in assignment.inputs.items()}
-        value = assignment.function(**arguments, **assignment.constants)
-        if assignment.gate is not None:
-            assignment.gate(value, BEFORE_WRITE)
+        if assignment.split is None:
+            value = _computed(assignment, {**arguments, **assignment.constants})
+        else:
+            value = _computed_in_parts(store, assignment, {**arguments, **assignment.constants})
         _publish(store, assignment, value)
     except (CorruptArtefactError, StoreError):
         raise
@@ -90,10 +95,34 @@ def perform(assignment: Assignment) -> Outcome:
     return Outcome(assignment.task, assignment.key, seconds, False, f"pid {os.getpid()}", peak)
 
 
+def _computed(assignment: Assignment, arguments: Mapping[str, Any]) -> Any:
+    value = assignment.function(**arguments)
+    if assignment.gate is not None:
+        assignment.gate(value, BEFORE_WRITE)
+    return value
+
+
+def _computed_in_parts(store: Store, assignment: Assignment, arguments: Mapping[str, Any]) -> PartList:
+    """Compute the parts that the store lacks, publish each under the key of its content, and list all of them."""
+    assert assignment.split is not None
+    schema = part_schema(assignment.parts)
+    keyed = [(part, part_key(schema, part)) for part in assignment.split(**arguments)]
+    for part, key in keyed:
+        if store.manifest(key) is None:
+            value = _computed(assignment, {**arguments, **part.arguments})
+            about = {"task": f"{assignment.task}/{part.name}", "about": dict(part.about), "parts": schema}
+            _write(store, assignment.task, key, value, about, sync=False)
+    return part_list(schema, keyed)
+
+
 def _load(store: Store, source: Source | tuple[Source, ...]) -> Any:
     if isinstance(source, tuple):
         return [_load(store, each) for each in source]
-    folder = store.verified(source.key)
+    if source.parts:
+        listed = artefacts.read_parts(store.verified(source.key), PartList)
+        return [_load(store, replace(source, key=str(key), parts=False)) for key in listed.table["key"]]
+    field = source.field
+    folder = store.verified(source.key, (lambda name: artefacts.belongs_to(field, name)) if field else (lambda name: True))
     value = artefacts.read_parts(folder, source.kind, source.field)
     if source.gate is not None and source.field is None:
         source.gate(value, AFTER_READ)
@@ -101,12 +130,18 @@ def _load(store: Store, source: Source | tuple[Source, ...]) -> Any:
 
 
 def _publish(store: Store, assignment: Assignment, value: Any) -> None:
+    needs = {"needs": value.table["key"].tolist()} if isinstance(value, PartList) else {}
+    about = {"task": assignment.task, "parts": assignment.parts, **needs}
+    _write(store, assignment.task, assignment.key, value, about)
+    store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
+
+
+def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any], sync: bool = True) -> None:
     folder = None
     try:
-        folder = store.begin(assignment.key)
+        folder = store.begin(key)
         artefacts.write_parts(value, folder)
-        store.publish(assignment.key, folder, {"task": assignment.task, "parts": assignment.parts})
-        store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
+        store.publish(key, folder, about, sync)
     except OSError as error:
         # numpy reports a short write without an errno, so the disk itself is asked too
         full = error.errno == errno.ENOSPC or shutil.disk_usage(store.root).free < FULL_DISK
@@ -114,7 +149,7 @@ def _publish(store: Store, assignment: Assignment, value: Any) -> None:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         raise StoreError(
-            f"{assignment.task}: cannot write its artefact to the store {store.root}: {reason}; free space there or choose "
+            f"{task}: cannot write its artefact to the store {store.root}: {reason}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"
         ) from None
 

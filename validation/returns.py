@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from validation.findings import findings_table, joined_findings
+from validation.findings import findings_table, joined_findings, no_findings
 
 
 def clamp_returns(
@@ -58,6 +58,8 @@ def _found(
     limit: NDArray[np.float64],
     action: str,
 ) -> pd.DataFrame:
+    if not mask.any():
+        return no_findings()
     rows = bars[mask]
     return findings_table(
         ts_event=rows["ts_event"],

@@ -39,6 +39,6 @@ def _happened(event: NDArray[np.bool_], rows: int) -> NDArray[np.bool_]:
     """Whether the event happened on one of the last `rows` rows."""
     counts = np.cumsum(event, dtype=np.int64)
     before = np.zeros_like(counts)
-    before[rows:] = counts[: len(counts) - rows] if rows else counts
+    before[rows:] = counts[: max(0, len(counts) - rows)]
     happened: NDArray[np.bool_] = counts > before
     return happened

@@ -1,4 +1,4 @@
-"""`pipeline plan fold=N`: what would run, what is cached, and why; runs nothing and writes nothing but the store's folders."""
+"""`pipeline plan fold=N`: what would run, what is cached, and why; computes nothing and writes nothing."""
 
 import json
 import sys
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pipelines.commands.options import Options, parse_folds
 from pipelines.configuration import load_settings
-from pipelines.errors import ExitCode
-from pipelines.flow import flow_graph, fold_count
+from pipelines.errors import ExitCode, UsageError
+from pipelines.flow import flow_graph, known_fold_count, require_folds
 from pipelines.planning import PlannedTask, plan
 from pipelines.store import Store
 
@@ -17,10 +17,16 @@ def execute(options: Options) -> int:
     arguments, overrides = options.split("fold")
     settings = load_settings(overrides, options.config)
     folds = parse_folds(arguments.get("fold", "0"))
-    store = Store.open(Path(settings.store))
+    store = Store(Path(settings.store).resolve())
+    graph = flow_graph(settings, folds or ())
+    count = known_fold_count(graph, store)
     if folds is None:
-        folds = tuple(range(fold_count(settings, store)))
-    planned = plan(flow_graph(settings, folds), store)
+        if count is None:
+            raise UsageError("fold=all: how many folds there are is not known yet; run one first: pipeline run fold=0")
+        graph = flow_graph(settings, range(count))
+    else:
+        require_folds(folds, count)
+    planned = plan(graph, store)
     if options.json:
         rows = [
             {"name": row.task.name, "key": row.task.key, "cached": row.cached, "reason": row.reason} for row in planned

@@ -11,7 +11,7 @@ from pipelines.cluster import connected, gpu_refusal
 from pipelines.commands.options import Options, parse_folds, required
 from pipelines.configuration import as_tree, load_settings
 from pipelines.errors import ClusterError, CorruptArtefactError, ExitCode, StoreError, WalkfoldError
-from pipelines.flow import flow_graph, fold_count, input_files
+from pipelines.flow import flow_graph, fold_count, input_files, known_fold_count, require_folds
 from pipelines.graph import Graph
 from pipelines.looks import LookKeeper
 from pipelines.planning import PlannedTask, plan
@@ -39,6 +39,7 @@ def execute(options: Options) -> int:
     if folds is None:
         folds = tuple(range(fold_count(settings, store)))
     graph = flow_graph(settings, folds)
+    require_folds(folds, known_fold_count(graph, store))
     record = RunRecord.begin(store, {"fold": arguments["fold"], "configuration": as_tree(settings), "command": "run"})
     try:
         keeper = LookKeeper(graph, store, settings.instrument.root, files, record.run)

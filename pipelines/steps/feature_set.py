@@ -26,14 +26,14 @@ class ClampedReturns:
 
 @dataclass(frozen=True)
 class FeatureSet:
-    """What models see: features [bars, F] float64 (NaN before a feature's warm-up), targets [bars, 6] float64, the bars.
+    """What models see: features [bars, F] float32 (NaN before a feature's warm-up), targets [bars, 6] float64, the bars.
 
     `bars` carries the mask of layer 2; `findings` those of layers 2 and 3. `valid` [bars] marks the rows a model may see:
     not the warm-up, nor rows whose look-back holds a price at or below zero. `has_flow` [bars] marks the rows whose
     order-flow columns were measured; on others they are 0.
     """
 
-    features: NDArray[np.float64]
+    features: NDArray[np.float32]
     targets: NDArray[np.float64]
     bars: pd.DataFrame
     names: list[str]
@@ -56,19 +56,30 @@ def feature_matrix(bars: pd.DataFrame, returns: NDArray[np.float64], features: F
 
 
 def feature_set(
-    bars: pd.DataFrame, clamped: ClampedReturns, columns: FeatureColumns, limit: float, return_limit: float
+    bars: pd.DataFrame,
+    clamped: ClampedReturns,
+    columns: FeatureColumns,
+    limit: float,
+    return_limit: float,
+    known: NDArray[np.bool_] | None = None,
 ) -> FeatureSet:
-    """Bound the features to ±limit (layer 3) and add the targets; raises TargetGateError when these are inconsistent."""
+    """Bound the features to ±limit (layer 3) and add the targets; raises TargetGateError when these are inconsistent.
+
+    Layer 3 compares in float64; what leaves it is rounded to float32 once, which keeps the order of numbers, so that a value
+    within the bound is within the float32 of the bound, and that is what the gate compares with. `known` [bars] marks the rows
+    at which everything else that features read exists; others are not valid.
+    """
     times = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
     bounded, findings = bound_features(np.asarray(columns.values), columns.names, times, limit)
     masked_bars = bars.assign(masked=bars["masked"].to_numpy() | np.asarray(clamped.masked))
+    valid = valid_rows(bars, np.asarray(clamped.returns), columns.look_back)
     value = FeatureSet(
-        features=bounded,
+        features=bounded.astype(np.float32),
         targets=targets(masked_bars, np.asarray(clamped.returns)),
         bars=masked_bars,
         names=columns.names,
         findings=pd.concat([clamped.findings, findings], ignore_index=True),
-        valid=valid_rows(bars, np.asarray(clamped.returns), columns.look_back),
+        valid=valid if known is None else valid & known,
         has_flow=np.asarray(columns.has_flow),
         limit=limit,
         return_limit=return_limit,

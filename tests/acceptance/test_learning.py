@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from kernels.execution import Costs, Execution, Instrument
+from kernels.features.selection import FeatureSettings
 from loaders.continuous import continuous_bars
 from loaders.files import list_data_files
 from loaders.outrights import outright_bars
@@ -76,7 +77,7 @@ def prepared(directory, edge, seed):
     rolled = rolled_bars(parts, SessionRule(), RollSettings())
     bars = continuous_bars(sanitise_rolled(rolled.bars, BarRules(tick_size=0.25)).accepted)
     clamped = clamped_returns(bars, 0.1)
-    whole = feature_set(bars, clamped, feature_matrix(bars, clamped.returns), 5.0, 0.1)
+    whole = feature_set(bars, clamped, feature_matrix(bars, clamped.returns, FeatureSettings()), 5.0, 0.1)
     fold = fold_table(whole, FoldSettings()).folds[0]
     known = pd.read_parquet(directory / "oracle.parquet")
     oracle = whole.bars[["ts_event"]].merge(known, on="ts_event", how="left")["position"].fillna(0.0)

@@ -85,7 +85,7 @@ def test_crude_below_zero_keeps_every_bar_and_masks_its_look_back():
     assert np.isnan(normalised.z[~made.valid]).all() and np.isfinite(normalised.z[made.valid]).all()
     train = slice(*fold.train)
     seen = made.features[train][made.valid[train]]
-    np.testing.assert_allclose(normalised.normaliser.mean, seen.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(normalised.normaliser.mean, seen.astype(np.float64).mean(axis=0), rtol=1e-12)
     assert (normalised.normaliser.rows == made.valid[train].sum()).all()
 
 
@@ -167,9 +167,9 @@ def test_another_bound_of_layer_2_is_another_artefact():
 
 
 def key_of_features(settings):
-    upto = NODES[: [node.name for node in NODES].index("features") + 1]
+    upto = NODES[: [node.name for node in NODES].index("feature_days") + 1]
     axes = {axis: (lambda place: []) for node in upto for axis in node.per}
-    return build_graph(upto, settings, defaultdict(tuple), axes)["features"].key
+    return build_graph(upto, settings, defaultdict(tuple), axes)["feature_days"].key
 
 
 def test_the_users_code_and_choice_are_in_the_key_and_nothing_else_is(user_module, tmp_path):

@@ -63,6 +63,15 @@ def test_the_plan_says_what_is_cached_and_why_the_rest_is_not(capsys, serial_sto
     assert not chunk["cached"] and chunk["reason"] == "configuration changed: costs.slippage_ticks"
 
 
+def test_a_plan_refuses_folds_that_do_not_exist_and_computes_nothing(capsys, tmp_path, serial_store, small_settings):
+    assert main(["plan", "fold=99", f"store={serial_store}", *small_settings]) == 2
+    assert "fold=99: there are" in capsys.readouterr().err
+    assert main(["plan", "fold=all", f"store={serial_store}", *small_settings]) == 0
+    assert main(["plan", "fold=all", f"store={tmp_path / 'new'}", *small_settings]) == 2
+    assert "not known yet; run one first" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_damaged_artefact_is_recomputed_and_the_result_is_the_same(capsys, serial_store, small_settings, contents):
     before = contents(serial_store)
     store = Store(serial_store)
