@@ -1,27 +1,28 @@
-"""The metrics of a sweep: one row each, with its definition, the tallies it reads and whether more is better.
+"""The metrics of a sweep: one row each, with its definition, its source, when it is undefined and what it reads.
 
 Fractions, not percent; money in the instrument's currency. Returns are simple returns of whole periods (sessions or
 bars; a session that a window cuts counts whole); A = periods a year, counted from the calendar of the data
 (``kernels.annualisation``); n = periods; years = n / A.
 
-Undefined is NaN and never wins a ranking: no trade, no loss, no drawdown, fewer than two periods, constant returns (a
-spread below 1e-6 of their root mean square is rounding, not risk). An account whose equity was at or below zero at
-any close is ruined: from then on it is flat, and its return statistics are NaN.
+Undefined is NaN, for the reason that the row gives, and never wins a ranking. Constant returns have no Sharpe ratio: a
+spread below 1e-6 of their root mean square is rounding, not risk. An account whose equity was at or below zero at any
+close is ruined: from then on it is flat, and its return statistics are NaN.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.portfolio import Terms
+from kernels import statistics as st
+from kernels.order_statistics import NAMES
+from kernels.statistics import Array, Totals
 
-Array: TypeAlias = NDArray[np.float64]
-
-RELATIVE_SPREAD = 1e-12
-"""Returns whose variance is at most this part of their mean square are constant."""
+__all__ = [
+    "ALL_METRICS", "METRICS", "ORDER_METRICS", "STANDARD", "Metric", "MetricError", "Totals", "compute",
+    "metrics_markdown", "ordered", "ranking", "reads",
+]  # fmt: skip
 
 
 class MetricError(ValueError):
@@ -29,161 +30,173 @@ class MetricError(ValueError):
 
 
 @dataclass(frozen=True)
-class Totals:
-    """Final states of a run, each [lanes], and what they are measured against."""
-
-    states: Mapping[str, Array]
-    capital: float
-    bars: int
-    periods: int
-    periods_per_year: float
-    terms: Terms
-
-    def __getitem__(self, name: str) -> Array:
-        return self.states[name]
-
-    @property
-    def years(self) -> float:
-        """Scored time in years."""
-        return self.periods / self.periods_per_year
-
-
-@dataclass(frozen=True)
 class Metric:
-    """``compute`` gives one value a lane; ``more_is_better`` is the direction of a ranking."""
+    """``compute`` gives one value a lane; ``more_is_better`` is the direction of a ranking; ``undefined`` says when the
+    value is NaN, empty where it never is.
+    """
 
     doc: str
+    source: str
+    undefined: str
     reads: tuple[str, ...]
     compute: Callable[[Totals], Array]
     more_is_better: bool = True
 
 
-def _net(t: Totals) -> Array:
-    return t["profit"] - t["costs"]
-
-
-def _final(t: Totals) -> Array:
-    return t.capital + _net(t)
-
-
-def _solvent(t: Totals, values: Array) -> Array:
-    return np.where(t["lowest"] > 0.0, values, np.nan)
-
-
-def _ratio(above: Array, below: Array | float) -> Array:
-    return np.where(np.asarray(below) != 0.0, above / below, np.nan)
-
-
-def _variance(t: Totals) -> Array:
-    if t.periods < 2:
-        return np.full_like(t["return_sum"], np.nan)
-    total, squares = t["return_sum"], t["return_squares"]
-    spread = (squares - total * total / t.periods) / (t.periods - 1)
-    return np.where(spread > RELATIVE_SPREAD * squares / t.periods, spread, 0.0)
-
-
-def _volatility(t: Totals) -> Array:
-    return _solvent(t, np.sqrt(_variance(t) * t.periods_per_year))
-
-
-def _sharpe(t: Totals) -> Array:
-    mean = t["return_sum"] / t.periods
-    return _solvent(t, _ratio(mean, np.sqrt(_variance(t))) * np.sqrt(t.periods_per_year))
-
-
-def _sortino(t: Totals) -> Array:
-    downside = np.sqrt(t["downside_squares"] / t.periods)
-    defined = np.where(_variance(t) > 0.0, downside, np.nan)
-    return _solvent(t, _ratio(t["return_sum"] / t.periods, defined) * np.sqrt(t.periods_per_year))
-
-
-def _cagr(t: Totals) -> Array:
-    growth = _solvent(t, _final(t)) / t.capital
-    # one lane after the other: a vector power may round differently at another place in the array
-    yearly = np.array([np.float64(g) ** (1.0 / t.years) - 1.0 for g in growth])
-    return np.where(np.isfinite(yearly), yearly, np.nan)
-
-
-def _fees(t: Totals) -> Array:
-    return t["contracts_traded"] * float(t.terms.fee_per_contract) + t["notional_traded"] * float(t.terms.fee_rate)
-
-
-def _slippage(t: Totals) -> Array:
-    per_contract, rate = float(t.terms.slippage_per_contract), float(t.terms.slippage_rate)
-    return t["contracts_traded"] * per_contract + t["notional_traded"] * rate
-
-
 _MONEY = ("profit", "costs")
 _VOLUME = ("contracts_traded", "notional_traded")
 _RETURNS = ("return_sum", "return_squares", "lowest")
+_MOMENTS = (*_RETURNS, "return_cubes", "return_fourths")
+_BENCHMARK = ("return_sum", "lowest", "benchmark_sum", "benchmark_squares", "benchmark_product")
+_TRIPS = ("won", "lost", "trades")
+
+_RUIN = "ruined account"
+_FLAT = f"{_RUIN}, fewer than 2 periods, constant returns"
+_NO_TRADE = "no closed round trip"
+_WIDE = "industry standard"
+_EMP, _PANDAS, _OWN = "as empyrical", "as pandas", "our definition"
 
 METRICS: dict[str, Metric] = {
-    "total_return": Metric("final equity / capital - 1", _MONEY, lambda t: _final(t) / t.capital - 1.0),
+    "total_return": Metric("final equity / capital - 1", _WIDE, "", _MONEY, st.total_return),
     "cagr": Metric(
-        "(final equity / capital)^(1 / years) - 1; NaN for a ruined account and beyond float64",
-        (*_MONEY, "lowest"),
-        _cagr,
+        "(final equity / capital)^(1 / years) - 1", _EMP, f"{_RUIN}, beyond float64", (*_MONEY, "lowest"), st.cagr
     ),
-    "volatility": Metric("std(returns, ddof=1) · √A", _RETURNS, _volatility, more_is_better=False),
-    "sharpe": Metric("mean(returns) / std(returns, ddof=1) · √A, risk-free rate 0", _RETURNS, _sharpe),
+    "volatility": Metric("std(returns, ddof=1) · √A", _EMP, _FLAT.replace(", constant returns", ""), _RETURNS,
+                         st.volatility, more_is_better=False),
+    "sharpe": Metric("mean(returns) / std(returns, ddof=1) · √A, risk-free rate 0", _EMP, _FLAT, _RETURNS, st.sharpe),
     "sortino": Metric(
-        "mean(returns) / √mean(min(returns, 0)²) · √A, all n in the mean; NaN without a losing period",
-        (*_RETURNS, "downside_squares"),
-        _sortino,
+        "mean(returns) / √mean(min(returns, 0)²) · √A, all n in the mean", _EMP, f"{_FLAT}, no losing period",
+        (*_RETURNS, "downside_squares"), st.sortino,
     ),
     "calmar": Metric(
-        "cagr / |max_drawdown|; NaN without a drawdown",
-        (*_MONEY, "lowest", "drawdown"),
-        lambda t: _ratio(_cagr(t), -t["drawdown"]),
+        "cagr / |max_drawdown|", _EMP, f"{_RUIN}, no drawdown", (*_MONEY, "lowest", "drawdown"),
+        lambda t: st.ratio(st.cagr(t), -t["drawdown"]),
+    ),
+    "omega": Metric(
+        "sum of returns above 0 / |sum of returns below 0|", "as empyrical, threshold 0",
+        f"{_RUIN}, no losing period", ("gain_sum", "loss_sum", "lowest"), st.omega,
     ),
     "max_drawdown": Metric(
-        "least equity / highest equity so far - 1 over all closes, the capital being the first peak; <= 0",
-        ("drawdown",),
-        lambda t: t["drawdown"],
+        "least equity / highest equity so far - 1 over all closes, the capital being the first peak; <= 0", _WIDE, "",
+        ("drawdown",), lambda t: t["drawdown"],
     ),
-    "win_rate": Metric(
-        "closed round trips with net profit > 0 / trades", ("wins", "trades"), lambda t: _ratio(t["wins"], t["trades"])
+    "max_drawdown_duration": Metric(
+        "most bars from the last touch of a peak to its recovery, or to the end", _WIDE, "", ("longest_drawdown",),
+        lambda t: t["longest_drawdown"], more_is_better=False,
     ),
+    "ulcer_index": Metric(
+        "√mean((equity / peak - 1)²) at the ends of the n periods, the capital being the first peak; a fraction",
+        "Martin 1987, n points", _RUIN, ("fall_squares", "lowest"), st.ulcer_index, more_is_better=False,
+    ),
+    "skew": Metric("bias-corrected skewness G1 of the returns", _PANDAS, f"{_FLAT}, fewer than 3 periods", _MOMENTS,
+                   st.skew),
+    "kurtosis": Metric("bias-corrected excess kurtosis G2 of the returns", _PANDAS, f"{_FLAT}, fewer than 4 periods",
+                       _MOMENTS, st.kurtosis, more_is_better=False),
+    "t_stat": Metric("mean(returns) / std(returns, ddof=1) · √n", "Student", _FLAT, _RETURNS, st.t_statistic),
+    "alpha": Metric(
+        "(mean(returns) - beta · mean(buy and hold)) · A; buy and hold: one contract rolled at old_price, its returns on "
+        "the forward-adjusted level", "least squares, risk-free rate 0", f"{_RUIN}, buy and hold constant", _BENCHMARK,
+        st.alpha,
+    ),
+    "beta": Metric(
+        "cov(returns, buy and hold) / var(buy and hold)", "least squares", f"{_RUIN}, buy and hold constant",
+        _BENCHMARK, st.beta, more_is_better=False,
+    ),
+    "best_session": Metric("largest return of a period", _WIDE, _RUIN, ("best_return", "lowest"),
+                           lambda t: st.solvent(t, t["best_return"])),
+    "worst_session": Metric("least return of a period", _WIDE, _RUIN, ("worst_return", "lowest"),
+                            lambda t: st.solvent(t, t["worst_return"])),
+    "positive_sessions": Metric("periods with a return above 0 / n", _WIDE, _RUIN, ("gains", "lowest"),
+                                lambda t: st.solvent(t, t["gains"] / t.periods)),
+    "recovery_factor": Metric(
+        "total_return / |max_drawdown|", "as quantstats, of the compounded return", "no drawdown",
+        (*_MONEY, "drawdown"), lambda t: st.ratio(st.total_return(t), -t["drawdown"]),
+    ),
+    "trades": Metric("closed round trips; one open at the end is not counted", _OWN, "", ("trades",),
+                     lambda t: t["trades"]),
+    "fills": Metric("times that something changed hands; a roll is one in each contract", _OWN, "", ("fills",),
+                    lambda t: t["fills"], more_is_better=False),
+    "open_trades": Metric("1 where a position is open at the last close, else 0", _OWN, "", ("position",),
+                          lambda t: np.where(t["position"] != 0.0, 1.0, 0.0), more_is_better=False),
+    "win_rate": Metric("closed round trips with net profit > 0 / trades", _WIDE, _NO_TRADE, ("wins", "trades"),
+                       lambda t: st.ratio(t["wins"], t["trades"])),
     "profit_factor": Metric(
-        "net profit of winning / |net loss of losing round trips|; NaN without a loss",
-        ("won", "lost"),
-        lambda t: _ratio(t["won"], -t["lost"]),
+        "net profit of winning / |net loss of losing round trips|", _WIDE, "no losing round trip", ("won", "lost"),
+        lambda t: st.ratio(t["won"], -t["lost"]),
     ),
-    "expectancy": Metric(
-        "mean net profit of a closed round trip, money",
-        ("won", "lost", "trades"),
-        lambda t: _ratio(t["won"] + t["lost"], t["trades"]),
+    "expectancy": Metric("mean net profit of a closed round trip, money", _WIDE, _NO_TRADE, _TRIPS,
+                         lambda t: st.ratio(t["won"] + t["lost"], t["trades"])),
+    "avg_trade": Metric(
+        "mean of net profit / equity when last flat, over closed round trips", _OWN, _NO_TRADE,
+        ("trade_returns", "trades"), lambda t: st.ratio(t["trade_returns"], t["trades"]),
     ),
-    "exposure": Metric(
-        "bars with a position at the close / scored bars", ("exposed_bars",), lambda t: t["exposed_bars"] / t.bars
+    "avg_win": Metric("mean net profit of winning round trips, money", _WIDE, "no winning round trip", ("won", "wins"),
+                      lambda t: st.ratio(t["won"], t["wins"])),
+    "avg_loss": Metric("mean net profit of losing round trips, money; < 0", _WIDE, "no losing round trip",
+                       ("lost", "losses"), lambda t: st.ratio(t["lost"], t["losses"])),
+    "sqn": Metric(
+        "√trades · mean / std(ddof=1) of the net profits of closed round trips", "Tharp, not capped",
+        "fewer than 2 closed round trips, equal ones", (*_TRIPS, "trade_squares"), st.sqn,
     ),
+    "holding_time": Metric(
+        "mean number of bars at whose close a closed round trip was held", _OWN, _NO_TRADE, ("held_bars", "trades"),
+        lambda t: st.ratio(t["held_bars"], t["trades"]), more_is_better=False,
+    ),
+    "exposure": Metric("bars with a position at the close / scored bars", _WIDE, "", ("exposed_bars",),
+                       lambda t: t["exposed_bars"] / t.bars),
     "turnover": Metric(
-        "notional traded, both sides / mean equity at the closes / years; NaN for a ruined account",
+        "notional traded, both sides / mean equity at the closes / years", _OWN, _RUIN,
         ("notional_traded", "equity_sum", "lowest"),
-        lambda t: _solvent(t, t["notional_traded"] / (t["equity_sum"] / t.bars) / t.years),
-        more_is_better=False,
+        lambda t: st.solvent(t, t["notional_traded"] / (t["equity_sum"] / t.bars) / t.years), more_is_better=False,
     ),
-    "trades": Metric("closed round trips; one open at the end is not counted", ("trades",), lambda t: t["trades"]),
-    "fees": Metric("fees paid, money", _VOLUME, _fees, more_is_better=False),
-    "slippage": Metric("slippage paid, money", _VOLUME, _slippage, more_is_better=False),
-    "final_equity": Metric("capital + profit - costs, an open position at the last close, money", _MONEY, _final),
-    "net_profit": Metric("final equity - capital, money", _MONEY, _net),
-    "gross_profit": Metric("profit before fees and slippage, money", ("profit",), lambda t: t["profit"]),
-}
+    "fees": Metric("fees paid, money", _WIDE, "", _VOLUME, st.fees, more_is_better=False),
+    "slippage": Metric("slippage paid, money", _WIDE, "", _VOLUME, st.slippage, more_is_better=False),
+    "final_equity": Metric("capital + profit - costs, an open position at the last close, money", _WIDE, "", _MONEY,
+                           st.final),
+    "net_profit": Metric("final equity - capital, money", _WIDE, "", _MONEY, st.net),
+    "gross_profit": Metric("profit before fees and slippage, money", _WIDE, "", ("profit",), lambda t: t["profit"]),
+}  # fmt: skip
+"""The metrics that are streamed in the program."""
+
+ORDER_METRICS: dict[str, Metric] = {
+    "var_95": Metric("5th percentile of the returns, linear between neighbours", _EMP, _RUIN,
+                     ("percentile_5", "lowest"), lambda t: st.solvent(t, t["percentile_5"])),
+    "cvar_95": Metric("mean of the lowest floor(0.05 (n - 1)) + 1 returns", _EMP, _RUIN, ("worst_mean", "lowest"),
+                      lambda t: st.solvent(t, t["worst_mean"])),
+    "tail_ratio": Metric(
+        "|95th percentile| / |5th percentile| of the returns", _EMP, f"{_RUIN}, 5th percentile 0",
+        ("percentile_5", "percentile_95", "lowest"),
+        lambda t: st.solvent(t, st.ratio(np.abs(t["percentile_95"]), np.abs(t["percentile_5"]))),
+    ),
+}  # fmt: skip
+"""Order statistics: computed from the kept returns, only where they are asked for by name."""
+
+ALL_METRICS: dict[str, Metric] = {**METRICS, **ORDER_METRICS}
+
+STANDARD = (
+    "total_return", "cagr", "volatility", "sharpe", "sortino", "calmar", "max_drawdown", "win_rate", "profit_factor",
+    "expectancy", "exposure", "turnover", "trades", "fees", "slippage", "final_equity", "net_profit", "gross_profit",
+)  # fmt: skip
+"""What a sweep computes where nothing is asked for: a program of all metrics takes three times as long to compile."""
 
 
 def reads(names: Sequence[str]) -> frozenset[str]:
     """The states that the metrics read; raises ``MetricError`` for an unknown name, listing the known ones."""
     for name in names:
-        if name not in METRICS:
-            raise MetricError(f"metric {name!r} is unknown: use some of {', '.join(METRICS)}")
-    return frozenset(state for name in names for state in METRICS[name].reads)
+        if name not in ALL_METRICS:
+            raise MetricError(f"metric {name!r} is unknown: use some of {', '.join(ALL_METRICS)}")
+    return frozenset(state for name in names for state in ALL_METRICS[name].reads)
+
+
+def ordered(states: Sequence[str]) -> bool:
+    """Whether some of the states are order statistics."""
+    return not set(NAMES).isdisjoint(states)
 
 
 def compute(names: Sequence[str], totals: Totals) -> dict[str, Array]:
     """Each metric's values [lanes], NaN where undefined."""
     with np.errstate(all="ignore"):
-        return {name: np.asarray(METRICS[name].compute(totals), dtype=np.float64) for name in names}
+        return {name: np.asarray(ALL_METRICS[name].compute(totals), dtype=np.float64) for name in names}
 
 
 def ranking(name: str, values: Array) -> NDArray[np.int64]:
@@ -192,5 +205,35 @@ def ranking(name: str, values: Array) -> NDArray[np.int64]:
     Raises ``MetricError`` for an unknown metric.
     """
     reads([name])
-    order = np.argsort(-values if METRICS[name].more_is_better else values, kind="stable")
+    order = np.argsort(-values if ALL_METRICS[name].more_is_better else values, kind="stable")
     return order[~np.isnan(values[order])].astype(np.int64)
+
+
+def metrics_markdown() -> str:
+    """The page ``docs/metrics.md``."""
+    lines = [
+        "# Metrics",
+        "",
+        "Generated from `kernels/metrics.py` by `python docs/generate.py`. Fractions, not percent; money in the",
+        "instrument's currency. Returns are simple returns of whole periods: sessions, or bars with `returns=\"bar\"`",
+        "(`result.profile[\"returns\"]` says which); n periods, A of them a year by the calendar of the data, years = n / A.",
+        "",
+        "A value that is undefined is NaN, for the reason in the last column, and never wins a ranking. Trades are closed",
+        "round trips: from flat or a change of side to flat or a change of side; adding, reducing and rolling stay inside.",
+        "",
+        "| metric | definition | source | better | NaN for |",
+        "|---|---|---|---|---|",
+    ]
+    for name, metric in ALL_METRICS.items():
+        better = "more" if metric.more_is_better else "less"
+        lines.append(f"| `{name}` | {metric.doc.replace('|', '&#124;')} | {metric.source} | {better} | {metric.undefined} |")
+    standard = ", ".join(f"`{name}`" for name in STANDARD)
+    asked = ", ".join(f"`{name}`" for name in ORDER_METRICS)
+    lines += [
+        "",
+        f"All but {asked} are streamed: computed while the program runs. Those three are exact order statistics of the",
+        "returns, kept for a bounded number of combinations at a time; they are computed only where `metrics=` names them.",
+        "",
+        f"Without `metrics=` a sweep computes {standard}. Only what is asked for is in the program.",
+    ]
+    return "\n".join(lines) + "\n"

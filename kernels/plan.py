@@ -13,12 +13,13 @@ from kernels.dispatch import Workload
 from kernels.executor import Device, Execute, Inputs, Run
 from kernels.expressions import TARGET, nodes, parameters
 from kernels.hoisting import Hoisted, hoist
-from kernels.metrics import Totals
+from kernels.metrics import Totals, ordered
+from kernels.order_statistics import in_pieces, period_returns
 from kernels.program import Program
 from kernels.rows import Array, Columns, Family, Lanes, RowWriter, distinct, lane_values
 from kernels.simulation import EVENTS, PERIOD_END, Conditions, account_graph, is_setting, target_graph
 from kernels.strategy import Strategy
-from kernels.trace import pruned, without_outputs
+from kernels.trace import Graph, only_output, pruned, without_outputs
 from kernels.values import Value
 
 Window: TypeAlias = tuple[int, int]
@@ -49,7 +50,9 @@ class Plan:
         found = []
         for window, run in zip(self.windows, self._runs(program, lanes, count, self.windows), strict=True):
             final = {state.name: run.states[place] for place, state in enumerate(program.program.states)}
-            constants = {name: np.full(count, graph.constants[name]) for name in states if name not in final}
+            constants = {name: np.full(count, value) for name, value in graph.constants.items() if name in states}
+            if ordered(states):
+                final |= self._order_statistics(graph, lanes, count, window)
             begin, stop = window
             found.append(
                 Totals(
@@ -62,6 +65,24 @@ class Plan:
                 )
             )
         return found
+
+    def _order_statistics(self, graph: Graph, lanes: Lanes, count: int, window: Window) -> dict[str, Array]:
+        """Order statistics of the period returns [lanes], from equities that are kept for a piece of the lanes."""
+        recorded = hoist(pruned(only_output(graph, "equity"), frozenset()), EVENTS, is_setting)
+        begin = self._first_run(window)
+        ends = self.period_ends(window)
+
+        def returns(low: int, high: int) -> Array:
+            piece = {name: values[low:high] for name, values in lanes.items()}
+            equity = next(iter(self._runs(recorded, piece, high - low, (window,)))).outputs[0]
+            flat = np.full((begin - window[0], high - low), self.conditions.capital)
+            return period_returns(np.concatenate([flat, equity]), ends[window[0] : window[1]], self.conditions.capital)
+
+        return in_pieces(returns, count, window[1] - window[0])
+
+    def _first_run(self, window: Window) -> int:
+        """The first bar that the account's program runs: the window's first where its decision can fill in it."""
+        return window[0] if self.conditions.decides_and_fills else window[0] + 1
 
     def workload(self, states: Sequence[str], lanes: int) -> Workload:
         """What computing the named states for so many lanes amounts to."""
@@ -96,12 +117,14 @@ class Plan:
         return [self._run(hoisted, lanes, count, window, families) for window in windows]
 
     def _run(self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Run:
-        begin, stop = window
-        target = self._targets(lanes, count, window, families)
+        begin, stop = self._first_run(window), window[1]
+        # nothing was decided before the first bar with a target
+        decided = begin > self.start
+        target = self._targets(lanes, count, (begin - 1, stop), families) if decided else np.zeros(count)
         program = hoisted.program
         states = np.stack([target if s.name == TARGET else np.full(count, s.initial) for s in program.states])
         inputs = self._inputs(hoisted, lanes, count, window, families)
-        return self.execute(program, inputs, begin + 1, stop, states)
+        return self.execute(program, inputs, begin, stop, states)
 
     def _targets(self, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Array:
         """The target decided at the close of the window's first bar [lanes]."""

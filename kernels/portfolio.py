@@ -55,21 +55,32 @@ class Terms(NamedTuple):
     slippage_per_contract: Number
     fee_rate: Number
     slippage_rate: Number
+    investable: Number = 1.0
+    """The part of the equity that is sized by, the rest being the cash reserve."""
 
 
 START = PortfolioState(position=0.0, mark=0.0, profit=0.0, costs=0.0)
 """A flat account. ``mark`` is a plain 0: a flat position multiplies it by 0, where NaN would spread."""
 
 
-def terms(costs: Costs, instrument: Instrument, execution: Execution) -> Terms:
-    """The settings in the step's units (money a contract, fractions of notional)."""
+def terms(costs: Costs, instrument: Instrument | None, execution: Execution) -> Terms:
+    """The settings in the step's units (money a contract, fractions of notional).
+
+    Without an instrument a point of a unit is 1 money, and slippage in ticks raises ``ValueError``.
+    """
+    if instrument is None and costs.slippage_ticks:
+        raise ValueError(
+            f"Costs.slippage_ticks={costs.slippage_ticks!r} needs an instrument's tick size: use slippage_bps, or give one"
+        )
+    unit = instrument or Instrument("", 1.0, 1.0)
     return Terms(
         contracts=execution.contracts,
-        multiplier=instrument.multiplier,
-        fee_per_contract=instrument.fee_per_contract + costs.fee_per_contract,
-        slippage_per_contract=costs.slippage_ticks * instrument.tick_size * instrument.multiplier,
+        multiplier=unit.multiplier,
+        fee_per_contract=unit.fee_per_contract + costs.fee_per_contract,
+        slippage_per_contract=costs.slippage_ticks * unit.tick_size * unit.multiplier,
         fee_rate=costs.fee_bps / 10_000.0,
         slippage_rate=costs.slippage_bps / 10_000.0,
+        investable=1.0 - execution.cash_reserve,
     )
 
 

@@ -59,7 +59,7 @@ class SweepResult:
         lane = {name: float(values[row % self._combinations]) for name, values in self._lanes.items()}
         first_target, recorded = self._plan.record(lane, window)
         flat = np.array([np.nan, 0.0, self._plan.conditions.capital, 0.0, 0.0])
-        values = np.concatenate([np.repeat(flat[:, np.newaxis], window[0] + 1, axis=1), recorded], axis=1)
+        values = np.concatenate([np.repeat(flat[:, np.newaxis], window[1] - recorded.shape[1], axis=1), recorded], axis=1)
         values[0, window[0]] = first_target[0]
         table = self._bars.iloc[: window[1]].reset_index(drop=True)
         times = {name: table[name] for name in ("ts_event", "session") if name in table.columns}

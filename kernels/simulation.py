@@ -1,23 +1,29 @@
-"""The simulation of one bar: strategy, portfolio and tallies as one step, traced to graphs.
+"""The simulation of one bar: strategy, account and tallies as one step, traced to graphs.
 
 Bars before a scored window run the strategy alone, up to and including the window's first bar: the target decided at
 that bar's close is the first that can fill, so nothing before the window counts, while a target held from earlier is
-known.
+known. With fills at the very close of the decision the account's first bar is the window's first, else its second.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from kernels import tallies
+from kernels import account, stops, tallies
+from kernels.account import Account, Bar, Rules
+from kernels.execution import Execution
 from kernels.expressions import TARGET, col
 from kernels.opcodes import BOOL
-from kernels.portfolio import START, BarInputs, PortfolioState, Terms, portfolio_step, solvent, whole_contracts
+from kernels.portfolio import BarInputs, PortfolioState, Terms, whole_contracts
+from kernels.sizing import units
 from kernels.strategy import Strategy
 from kernels.trace import Graph, trace
-from kernels.values import Number, Value, isnan, logical_not, maximum, minimum, where
+from kernels.values import Number, Truth, Value, isnan, logical_not, maximum, minimum, where
 
 CAPITAL = "capital"
 OPEN, CLOSE, OLD_PRICE, MARK = "bar open", "bar close", "bar old price", "bar mark"
+HIGH, LOW = "bar high", "bar low"
+LEVEL, LEVEL_BEFORE = "bar buy and hold", "bar buy and hold before"
 ROLLED, MASKED, PERIOD_END = "bar rolled", "bar masked", "period end"
 EVENTS = frozenset({ROLLED, MASKED, PERIOD_END})
 """Boolean columns that are rarely true."""
@@ -37,6 +43,20 @@ class Conditions:
     masks: bool
     every_bar: bool
     """Whether every bar ends a return period."""
+    execution: Execution = field(default_factory=Execution)
+    sizing: str = "contracts"
+    whole: bool = True
+    """Whether sizes are whole contracts: those of an instrument."""
+
+    @property
+    def at_close(self) -> bool:
+        """Whether fills are at a close."""
+        return self.execution.fill != "next_open"
+
+    @property
+    def decides_and_fills(self) -> bool:
+        """Whether a bar's decision fills at its own close, so that the window's first bar can trade."""
+        return self.execution.fill == "close"
 
 
 def target_graph(strategy: Strategy) -> Graph:
@@ -46,13 +66,23 @@ def target_graph(strategy: Strategy) -> Graph:
 
 def account_graph(strategy: Strategy, conditions: Conditions) -> Graph:
     """Strategy, portfolio and all tallies; the recorded values are its outputs."""
+    delays = range(1, conditions.execution.signal_delay + 1)
     initial = {
         TARGET: 0.0,
+        **{f"{name} {bars}": start for bars in delays for name, start in (("delayed", 0.0), ("given", 1.0))},
+        **_CARRIED,
         "lowest": conditions.capital,
-        **{name: float(value) for name, value in START._asdict().items() if name != "mark"},
         **tallies.start(conditions.capital),
+        **({"equity_sum": 0.0} if conditions.decides_and_fills else {}),
     }
     return trace(lambda states: _account_step(strategy, conditions, states), initial)
+
+
+_CARRIED = {
+    "given": 1.0, "sized": 0.0, "stop": math.nan, "goal": math.nan, "stopped": math.nan, "held since": 0.0,
+    "position": 0.0, "profit": 0.0, "costs": 0.0,
+}  # fmt: skip
+"""A flat account, free to enter; what its settings do not need stays as it is and so is no state of the program."""
 
 
 def next_target(strategy: Strategy, current: Number) -> Number:
@@ -85,23 +115,75 @@ def constants(target: Value) -> frozenset[float] | None:
 def _account_step(
     strategy: Strategy, conditions: Conditions, states: Mapping[str, Value]
 ) -> tuple[dict[str, Value], dict[str, Value]]:
-    # every account is marked at the last close that could execute: a column, not a state of each lane
-    before = PortfolioState(states["position"], col(MARK), states["profit"], states["costs"])
-    bar, terms = _bar(conditions), traced_terms(conditions.terms)
-    desired = solvent(_desired(strategy, states[TARGET], conditions.terms), states["lowest"])
-    after = portfolio_step(before, bar, desired, terms)
-    equity = col(CAPITAL) + (after.profit - after.costs)
-    ends = True if conditions.every_bar else Value("col", (), BOOL, PERIOD_END)
-    moment = tallies.Moment(before, after, desired, equity, bar, ends)
+    terms, rules = traced_terms(conditions.terms), _rules(strategy, conditions)
     target = next_target(strategy, states[TARGET])
-    following = {
-        TARGET: target,
+    given = True if rules.distances is None else stops.given(strategy.target, TARGET)
+    arriving, following = _arriving(conditions, states, target, given)
+    bar = Bar(_bar(conditions), col(HIGH), col(LOW), col(CAPITAL), *arriving)
+    # every account is marked at the last close that could execute: a column, not a state of each lane
+    before = _account(states)
+    after, fills = account.account_bar(before, bar, rules, terms)
+    portfolio = after.portfolio
+    equity = col(CAPITAL) + (portfolio.profit - portfolio.costs)
+    ends = True if conditions.every_bar else Value("col", (), BOOL, PERIOD_END)
+    moment = tallies.Moment(fills, portfolio.position, equity, col(CAPITAL), ends, _benchmark(conditions))
+    following |= {
+        "sized": after.sized,
+        "stop": after.levels.stop,
+        "goal": after.levels.goal,
+        "stopped": after.block.target,
+        "held since": after.block.held,
+        "position": portfolio.position,
+        "profit": portfolio.profit,
+        "costs": portfolio.costs,
         "lowest": where(equity < states["lowest"], equity, states["lowest"]),
-        **{name: value for name, value in after._asdict().items() if name != "mark"},
         **tallies.step({name: states[name] for name in tallies.start(1.0)}, moment, terms),
     }
-    values = (target, after.position, equity, after.profit, after.costs)
+    values = (target, portfolio.position, equity, portfolio.profit, portfolio.costs)
     return following, dict(zip(RECORDED, values, strict=True))
+
+
+def _account(states: Mapping[str, Value]) -> Account:
+    return Account(
+        PortfolioState(states["position"], col(MARK), states["profit"], states["costs"]),
+        states["sized"],
+        stops.Levels(states["stop"], states["goal"]),
+        stops.Block(states["stopped"], states["held since"]),
+        states["lowest"],
+    )
+
+
+def _rules(strategy: Strategy, conditions: Conditions) -> Rules:
+    distances = None
+    if strategy.stop_loss is not None or strategy.take_profit is not None:
+        distances = stops.Distances(stops.distance(strategy.stop_loss), stops.distance(strategy.take_profit))
+    terms, execution = traced_terms(conditions.terms), conditions.execution
+    if conditions.sizing == "equity":
+        size = account.of_equity(terms, whole=conditions.whole, always=execution.rebalance)
+    elif conditions.sizing == "units":
+        size = account.fixed(units, terms)
+    else:
+        size = account.fixed(lambda target, _: _desired(strategy, target, conditions.terms), terms)
+    remembers = conditions.sizing == "equity" or (conditions.at_close and distances is not None)
+    return Rules(conditions.at_close, size, remembers, distances)
+
+
+def _arriving(
+    conditions: Conditions, states: Mapping[str, Value], target: Number, given: Truth
+) -> tuple[tuple[Number, Truth], dict[str, Number]]:
+    """((target, whether given) that arrives in the bar, what the bar passes on): decisions wait in a line of states."""
+    flag = 1.0 if isinstance(given, bool) else where(given, 1.0, 0.0)
+    passed: dict[str, Number] = {TARGET: target, "given": flag}
+    line = (target, flag) if conditions.decides_and_fills else (states[TARGET], states["given"])
+    for bars in range(1, conditions.execution.signal_delay + 1):
+        passed |= {f"delayed {bars}": line[0], f"given {bars}": line[1]}
+        line = (states[f"delayed {bars}"], states[f"given {bars}"])
+    return (line[0], given if isinstance(given, bool) else line[1] > 0.0), passed
+
+
+def _benchmark(conditions: Conditions) -> tuple[Number, Number, bool]:
+    """(level of buy and hold at the close, at the close before, whether the window's first bar is one of the run)."""
+    return col(LEVEL), col(LEVEL_BEFORE), conditions.decides_and_fills
 
 
 def traced_terms(terms: Terms) -> Terms:

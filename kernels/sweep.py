@@ -25,7 +25,7 @@ from kernels.execution import Costs, Execution, Instrument
 from kernels.executor import host
 from kernels.fallback import cuda_refusal
 from kernels.grid import as_table, combinations, lanes
-from kernels.metrics import METRICS, compute, reads
+from kernels.metrics import STANDARD, compute, reads
 from kernels.mixed import confirmed
 from kernels.plan import Plan, Window
 from kernels.portfolio import Terms, terms
@@ -48,12 +48,12 @@ def sweep(
     strategy: Strategy,
     bars: pd.DataFrame,
     *,
-    instrument: Instrument,
+    instrument: Instrument | None = None,
     grid: Mapping[str, Sequence[Any]] | pd.DataFrame | None = None,
     costs: Costs | None = None,
-    capital: float = 100_000.0,
+    capital: float | None = None,
     execution: Execution | None = None,
-    metrics: Sequence[str] = tuple(METRICS),
+    metrics: Sequence[str] = STANDARD,
     windows: Sequence[Window] | None = None,
     returns: str | None = None,
     start: int | None = None,
@@ -68,7 +68,8 @@ def sweep(
     row_bytes: int = ROW_BYTES,
     device_bytes: int | None = None,
 ) -> SweepResult:
-    """Scores every combination of ``grid`` over ``bars``, in money of real contracts.
+    """Scores every combination of ``grid`` over ``bars``: in money of real contracts (``capital`` 100,000 by default), or
+    without ``instrument`` as fractions of equity (1.0).
 
     ``grid``: parameter → values (Cartesian, last axis fastest, the strategy's constraint applied) or a table of
     explicit combinations. ``windows``: half-open ranges of bars to score, each from a flat account (default: all from
@@ -85,11 +86,12 @@ def sweep(
     each naming the remedy.
     """
     settings = _Settings(
-        terms(costs or Costs(), instrument, execution or Execution()), capital, tuple(metrics), windows,
+        terms(costs or Costs(), instrument, execution or Execution()), execution or Execution(), instrument,
+        capital if capital is not None else (1.0 if instrument is None else 100_000.0), tuple(metrics), windows,
         returns or ("session" if "session" in bars.columns else "bar"), executor, allow_fallback, calibration,
         threads or os.cpu_count() or 1, cache or default_cache(), row_bytes, device_bytes,
     )  # fmt: skip
-    preparation.check_settings(capital, settings.returns, executor, precision)
+    preparation.check_settings(settings.capital, settings.returns, executor, precision)
     preparation.check_bars(bars, settings.returns)
     run = functools.partial(_run, strategy, bars, settings)
     table = as_table(grid, strategy)
@@ -103,6 +105,8 @@ class _Settings:
     """A sweep's arguments apart from strategy, bars, combinations, start and precision."""
 
     terms: Terms
+    execution: Execution
+    instrument: Instrument | None
     capital: float
     metrics: tuple[str, ...]
     windows: Sequence[Window] | None
@@ -149,6 +153,9 @@ def _plan(strategy: Strategy, bars: pd.DataFrame, windows: tuple[Window, ...], s
         rolls=bool(inputs.rolled[:stop].any()),
         masks=not bool(inputs.executable[:stop].all()),
         every_bar=settings.returns == "bar",
+        execution=settings.execution,
+        sizing=settings.execution.sizing_for(settings.instrument),
+        whole=settings.instrument is not None,
     )
     return Plan(
         strategy=strategy,

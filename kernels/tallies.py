@@ -7,115 +7,212 @@ program (``kernels.trace.pruned``), so adding one here costs nothing where it is
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kernels.portfolio import (
-    BarInputs,
-    PortfolioState,
-    Terms,
-    exit_price,
-    money,
-    traded_contracts,
-    traded_notional,
-    trades,
-    trading_costs,
-)
-from kernels.values import Number, Truth, absolute, logical_and, where
+from kernels.fills import Fill
+from kernels.portfolio import Terms, exit_price, money, trading_costs
+from kernels.values import Number, Truth, absolute, isnan, logical_and, where
 
 Tallies = Mapping[str, Number]
 
+_FROM_ZERO = (
+    "drawdown", "since_peak", "longest_drawdown", "fall_squares",
+    "return_sum", "return_squares", "return_cubes", "return_fourths", "gain_sum", "loss_sum", "downside_squares",
+    "gains", "best_return", "worst_return", "benchmark_sum", "benchmark_squares", "benchmark_product",
+    "exposed_bars", "age", "held_bars", "contracts_traded", "notional_traded", "fills",
+    "trades", "wins", "losses", "won", "lost", "trade_squares", "trade_returns", "worth",
+)  # fmt: skip
+
 
 class Moment(NamedTuple):
-    """One bar as the tallies see it: the portfolio before and after, what was desired, the equity at the close in
-    money.
+    """One bar as the tallies see it: its fills in order, then position and equity (money) at the close.
 
-    ``period_end``: whether a return period (a session, or every bar) ends with this bar.
+    ``period_end``: whether a return period (a session, or every bar) ends with this bar. ``benchmark``: level of buy and
+    hold at this close and at the close before, and whether the account runs from the window's first bar.
     """
 
-    before: PortfolioState
-    after: PortfolioState
-    desired: Number
+    fills: tuple[Fill, ...]
+    position: Number
     equity: Number
-    bar: BarInputs
+    capital: Number
     period_end: Truth
+    benchmark: tuple[Number, Number, bool]
 
 
 def start(capital: float) -> dict[str, float]:
     """All tallies after the first scored bar, at whose close the account is flat and its equity the capital."""
-    zeros = (
-        "drawdown", "return_sum", "return_squares", "downside_squares", "exposed_bars", "contracts_traded",
-        "notional_traded", "trades", "wins", "won", "lost", "worth",
-    )  # fmt: skip
-    return {"peak": capital, "period_equity": capital, "equity_sum": capital, **dict.fromkeys(zeros, 0.0)}
+    money_like = dict.fromkeys(("peak", "period_peak", "period_equity", "equity_sum"), capital)
+    # no period is over yet: of the extremes, NaN is replaced by the first
+    return {
+        **money_like,
+        **dict.fromkeys(_FROM_ZERO, 0.0),
+        "best_return": float("nan"),
+        "worst_return": float("nan"),
+        "benchmark_opening": float("nan"),
+    }
 
 
 def step(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Number]:
     """All tallies after the bar."""
+    running = dict(tallies)
+    for fill in moment.fills:
+        running |= _traded(running, fill, terms)
+        running |= _round_trip(running, fill, moment.capital, terms)
     return {
+        **running,
         **_drawdown(tallies, moment),
+        **_falls(tallies, moment),
         **_returns(tallies, moment),
-        **_activity(tallies, moment, terms),
-        **_trades(tallies, moment, terms),
+        **_shape(tallies, moment),
+        **_benchmark(tallies, moment),
+        **_exposure(running, moment),
     }
 
 
 def _drawdown(tallies: Tallies, moment: Moment) -> dict[str, Number]:
-    """Highest equity so far, the capital included, and the worst equity / peak - 1, at every bar's close."""
+    """Highest equity so far, the capital included, the worst equity / peak - 1, and the longest time between touches of
+    the peak, in bars, at every bar's close.
+    """
     peak, worst = where(moment.equity > tallies["peak"], moment.equity, tallies["peak"]), tallies["drawdown"]
     # a fall that is not within a millionth of the worst one needs no division, the dearest operation of a bar
     near = moment.equity < (worst + 1.000001) * peak
     fall = moment.equity / peak - 1.0
-    return {"peak": peak, "drawdown": where(near & (fall < worst), fall, worst)}
+    since, longest = tallies["since_peak"], tallies["longest_drawdown"]
+    below = moment.equity < peak
+    lasted = where(below | (since > 0.0), since + 1.0, 0.0)
+    return {
+        "peak": peak,
+        "drawdown": where(near & (fall < worst), fall, worst),
+        "since_peak": where(below, since + 1.0, 0.0),
+        "longest_drawdown": where(lasted > longest, lasted, longest),
+    }
+
+
+def _falls(tallies: Tallies, moment: Moment) -> dict[str, Number]:
+    """Squares of equity / peak - 1 at the ends of periods, the peak being that of the ends and the capital."""
+    ends, equity, peak = moment.period_end, moment.equity, tallies["period_peak"]
+    raised = where(equity > peak, equity, peak)
+    fall = equity / raised - 1.0
+    fallen = logical_and(ends, equity < raised)
+    squares = tallies["fall_squares"]
+    return {
+        "period_peak": where(ends, raised, peak),
+        "fall_squares": where(fallen, squares + fall * fall, squares),
+    }
+
+
+def _gain(tallies: Tallies, moment: Moment) -> tuple[Number, Truth]:
+    """(simple return of the period that ends, whether one ends and the equity moved): a flat account adds nothing, and
+    division by a GPU is slow for 0.
+    """
+    change = moment.equity - tallies["period_equity"]
+    return change / tallies["period_equity"], logical_and(moment.period_end, change != 0.0)
 
 
 def _returns(tallies: Tallies, moment: Moment) -> dict[str, Number]:
     """Simple returns of whole periods: profit over the equity at the period's start, the first one over the capital."""
-    opening, ends = tallies["period_equity"], moment.period_end
-    change = moment.equity - opening
-    moved = logical_and(ends, change != 0.0)  # a flat account adds nothing, and division by a GPU is slow for 0
-    gain = change / opening
+    gain, moved = _gain(tallies, moment)
     square = gain * gain
     lost = logical_and(moved, gain < 0.0)
     return {
-        "period_equity": where(ends, moment.equity, opening),
+        "period_equity": where(moment.period_end, moment.equity, tallies["period_equity"]),
         "return_sum": where(moved, tallies["return_sum"] + gain, tallies["return_sum"]),
         "return_squares": where(moved, tallies["return_squares"] + square, tallies["return_squares"]),
         "downside_squares": where(lost, tallies["downside_squares"] + square, tallies["downside_squares"]),
     }
 
 
-def _activity(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Number]:
-    """Bars with a position at the close, contracts and notional traded, and equity summed for its mean."""
-    before, bar = moment.before, moment.bar
-    contracts = traded_contracts(before.position, moment.desired, bar.rolled)
-    notional = traded_notional(before.position, moment.desired, bar, terms)
-    traded, exposed = trades(before.position, moment.desired, bar), moment.after.position != 0.0
+def _shape(tallies: Tallies, moment: Moment) -> dict[str, Number]:
+    """Third and fourth powers, sums of gains and of losses, best and worst of the returns; ``gains`` counts those
+    above 0.
+    """
+    gain, moved = _gain(tallies, moment)
+    square = gain * gain
+    won, lost = logical_and(moved, gain > 0.0), logical_and(moved, gain < 0.0)
+    flat = where(moved, gain, 0.0)
+    best, worst = tallies["best_return"], tallies["worst_return"]
+    better = logical_and(moment.period_end, isnan(best) | (flat > best))
+    worse = logical_and(moment.period_end, isnan(worst) | (flat < worst))
+    return {
+        "return_cubes": where(moved, tallies["return_cubes"] + square * gain, tallies["return_cubes"]),
+        "return_fourths": where(moved, tallies["return_fourths"] + square * square, tallies["return_fourths"]),
+        "gain_sum": where(won, tallies["gain_sum"] + gain, tallies["gain_sum"]),
+        "loss_sum": where(lost, tallies["loss_sum"] + gain, tallies["loss_sum"]),
+        "gains": where(won, tallies["gains"] + 1.0, tallies["gains"]),
+        "best_return": where(better, flat, best),
+        "worst_return": where(worse, flat, worst),
+    }
+
+
+def _benchmark(tallies: Tallies, moment: Moment) -> dict[str, Number]:
+    """Returns of buy and hold over the same periods, their squares, and their products with the account's."""
+    level, before, from_first = moment.benchmark
+    state = tallies["benchmark_opening"]
+    if moment.period_end is True and not from_first:
+        opening, following = before, state
+    else:
+        opening = where(isnan(state), level if from_first else before, state)
+        following = where(moment.period_end, level, opening)
+    benchmark = level / opening - 1.0
+    gain, moved = _gain(tallies, moment)
+    ends = moment.period_end
+    return {
+        "benchmark_opening": following,
+        "benchmark_sum": where(ends, tallies["benchmark_sum"] + benchmark, tallies["benchmark_sum"]),
+        "benchmark_squares": where(
+            ends, tallies["benchmark_squares"] + benchmark * benchmark, tallies["benchmark_squares"]
+        ),
+        "benchmark_product": where(
+            moved, tallies["benchmark_product"] + gain * benchmark, tallies["benchmark_product"]
+        ),
+    }
+
+
+def _exposure(tallies: Tallies, moment: Moment) -> dict[str, Number]:
+    """Bars with a position at the close, those of the open round trip, and equity summed for its mean."""
+    exposed = moment.position != 0.0
     return {
         "exposed_bars": where(exposed, tallies["exposed_bars"] + 1.0, tallies["exposed_bars"]),
-        "contracts_traded": where(traded, tallies["contracts_traded"] + contracts, tallies["contracts_traded"]),
-        "notional_traded": where(traded, tallies["notional_traded"] + notional, tallies["notional_traded"]),
+        "age": where(exposed, tallies["age"] + 1.0, 0.0),
         "equity_sum": tallies["equity_sum"] + moment.equity,
     }
 
 
-def _trades(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Number]:
+def _traded(tallies: Tallies, fill: Fill, terms: Terms) -> dict[str, Number]:
+    """Contracts and notional traded, and fills: one, on a roll one for each leg."""
+    traded = fill.happens
+    legs = where(
+        fill.bar.rolled, where(fill.before.position != 0.0, 1.0, 0.0) + where(fill.desired != 0.0, 1.0, 0.0), 1.0
+    )
+    contracts, notional = tallies["contracts_traded"], tallies["notional_traded"]
+    return {
+        "contracts_traded": where(traded, contracts + fill.contracts, contracts),
+        "notional_traded": where(traded, notional + fill.notional(terms), notional),
+        "fills": where(traded, tallies["fills"] + legs, tallies["fills"]),
+    }
+
+
+def _round_trip(tallies: Tallies, fill: Fill, capital: Number, terms: Terms) -> dict[str, Number]:
     """Closed round trips, net of all their costs.
 
     A round trip runs from flat or from a change of side to flat or a change of side; adding, reducing and rolling
     stay inside it. ``worth`` is profit - costs at the last closing fill, that fill's cost included: the round trip
     gained the difference. In a reversal the closing leg pays for the old round trip, the opening leg for the new one.
+    ``trade_returns`` sums gains over the equity at the closing fill before, the last time the account was flat.
     """
-    before, bar = moment.before, moment.bar
-    carried = before.position * (exit_price(bar) - before.mark)
-    held = absolute(before.position)
-    closing_costs = trading_costs(held, money(held * absolute(exit_price(bar)), terms), terms)
-    worth = before.profit + money(carried, terms) - before.costs - closing_costs
-    gain = worth - tallies["worth"]
-    left = (before.position != 0.0) & (before.position * moment.desired <= 0.0)
-    closed = logical_and(trades(before.position, moment.desired, bar), left)
+    held = absolute(fill.before.position)
+    closing_costs = trading_costs(held, money(held * absolute(exit_price(fill.bar)), terms), terms)
+    worth = fill.profit(terms) - fill.before.costs - closing_costs
+    gain, closed = worth - tallies["worth"], fill.closes
     won, lost = logical_and(closed, gain > 0.0), logical_and(closed, gain < 0.0)
+    share = gain / (capital + tallies["worth"])
     return {
         "trades": where(closed, tallies["trades"] + 1.0, tallies["trades"]),
         "wins": where(won, tallies["wins"] + 1.0, tallies["wins"]),
+        "losses": where(lost, tallies["losses"] + 1.0, tallies["losses"]),
         "won": where(won, tallies["won"] + gain, tallies["won"]),
         "lost": where(lost, tallies["lost"] + gain, tallies["lost"]),
+        "trade_squares": where(closed, tallies["trade_squares"] + gain * gain, tallies["trade_squares"]),
+        "trade_returns": where(closed, tallies["trade_returns"] + share, tallies["trade_returns"]),
+        "held_bars": where(closed, tallies["held_bars"] + tallies["age"], tallies["held_bars"]),
+        "age": where(closed, 0.0, tallies["age"]),
         "worth": where(closed, worth, tallies["worth"]),
     }

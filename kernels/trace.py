@@ -55,6 +55,11 @@ def without_outputs(graph: Graph) -> Graph:
     return Graph(graph.initial, graph.following, {}, graph.constants)
 
 
+def only_output(graph: Graph, name: str) -> Graph:
+    """The graph with that output alone."""
+    return Graph(graph.initial, graph.following, {name: graph.outputs[name]}, graph.constants)
+
+
 def pruned(graph: Graph, wanted: frozenset[str]) -> Graph:
     """The graph with the wanted states, the outputs and the states that these depend on; the rest is not computed."""
     keep = {name for name in graph.initial if name in wanted}

@@ -55,6 +55,8 @@ def market(bars: pd.DataFrame, rows: Rows, instrument: Instrument, costs: Costs,
     start, stop = rows
     if not 0 <= start < stop - 1 < len(bars):
         raise TrainingError(f"rows {start}:{stop}: need at least two rows inside the bars table's {len(bars)}")
+    if not execution.is_plain:
+        raise TrainingError(f"{execution}: policies are trained on whole contracts filled at the next open; use its defaults")
     whole = bar_inputs(bars.iloc[:stop])
     close = pd.Series(np.where(whole.executable, whole.close, np.nan))
     # A position is marked to the last bar that could execute; before any, only a flat one is possible.

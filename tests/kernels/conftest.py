@@ -124,6 +124,7 @@ def cash_ledger(
     """
     cash, position, pending, mark = capital, 0, None, 0.0
     flow, trips, fees, slippage, notional, solvent = 0.0, [], 0.0, 0.0, 0.0, True
+    fills = 0
     equity, positions = [], []
     prices = bars[["open", "close", "old_price", "masked"]].itertuples(index=False)
     for bar, (opened, close, old, masked) in enumerate(prices):
@@ -133,6 +134,8 @@ def cash_ledger(
             target = decided[bar - 1]
             want = int(np.trunc(target * contracts)) if solvent else 0
             legs = [(want - position, opened)]
+            fills += want != position and pending is None
+            fills += (pending is not None) * ((position != 0) + (want != 0))
             if pending is not None:
                 legs = [(-position, pending), (want, opened)]
             elif position * want < 0:
@@ -169,4 +172,5 @@ def cash_ledger(
         fees=fees,
         slippage=slippage,
         notional=notional,
+        fills=fills,
     )

@@ -1,12 +1,12 @@
 """Sweeps of the strategies that ship, with and without rolls, masks, costs and sessions: what executors agree on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
-from kernels.execution import Costs, Instrument
+from kernels.execution import Costs, Execution, Instrument
 from kernels.expressions import col, hold, param, where
 from kernels.indicators import sma
 from kernels.metrics import METRICS, reads
@@ -16,6 +16,7 @@ from kernels.strategies import STRATEGIES, positions
 from kernels.strategy import Strategy
 from kernels.sweep import sweep
 from tests.kernels.conftest import make_bars
+from tests.kernels.order_ledger import ohlc
 
 CONTRACT = Instrument("TEST", tick_size=0.25, multiplier=50.0, fee_per_contract=2.1)
 FIVE = ("total_return", "sharpe", "sortino", "max_drawdown", "trades")
@@ -53,23 +54,29 @@ class Case:
     costs: Costs = FREE
     metrics: Sequence[str] = tuple(METRICS)
     returns: str = "session"
-    multiplier: float = 50.0
+    multiplier: float | None = 50.0
+    execution: Execution = field(default_factory=Execution)
+    stops: bool = False
 
     def made(self) -> Strategy:
-        return {**STRATEGIES, "positions": positions, "sma_band": sma_band}[self.strategy]()
+        made = {**STRATEGIES, "positions": positions, "sma_band": sma_band}[self.strategy]()
+        return replace(made, stop_loss=param("stop"), take_profit=0.003) if self.stops else made
 
     def bars(self) -> pd.DataFrame:
-        return make_bars(5, bars=260, rolls=self.rolls, masks=self.masks, gaps=self.gaps)
+        return ohlc(make_bars(5, bars=260, rolls=self.rolls, masks=self.masks, gaps=self.gaps), 5)
 
     def run(self, executor: str = "numpy", **options):
         return sweep(
             self.made(),
             self.bars(),
-            instrument=Instrument("TEST", 0.25, self.multiplier, fee_per_contract=2.1),
-            grid=GRIDS[self.strategy] or None,
+            instrument=None
+            if self.multiplier is None
+            else Instrument("TEST", 0.25, self.multiplier, fee_per_contract=2.1),
+            grid={**GRIDS[self.strategy], **({"stop": [0.0, 0.0007, 0.002]} if self.stops else {})} or None,
             costs=self.costs,
             capital=150_000.0,
             metrics=self.metrics,
+            execution=self.execution,
             returns=self.returns,
             executor=executor,
             **options,
@@ -93,6 +100,34 @@ CASES = (
     Case("donchian_breakout_trades", "donchian_breakout", metrics=("trades", "win_rate", "profit_factor")),
     Case("positions_costs", "positions", rolls=2, masks=5, costs=EVERY_COST),
     Case("sma_band_five_by_bar", "sma_band", metrics=FIVE, returns="bar"),
+    Case("ema_cross_stops", "ema_cross", rolls=2, masks=7, costs=EVERY_COST, stops=True),
+    Case("donchian_breakout_stops_five", "donchian_breakout", metrics=FIVE, returns="bar", stops=True),
+    Case(
+        "zscore_reversion_close_fractions",
+        "zscore_reversion",
+        gaps=5,
+        costs=Costs(fee_bps=1),
+        multiplier=None,
+        execution=Execution("close", cash_reserve=0.1),
+        stops=True,
+    ),
+    Case(
+        "positions_next_close_delayed",
+        "positions",
+        rolls=3,
+        masks=6,
+        costs=EVERY_COST,
+        execution=Execution("next_close", signal_delay=2, sizing="equity", rebalance=True),
+        stops=True,
+    ),
+    Case(
+        "sma_band_fractions",
+        "sma_band",
+        metrics=FIVE,
+        returns="bar",
+        multiplier=None,
+        execution=Execution(signal_delay=1),
+    ),
     Case("sma_band_all_by_bar", "sma_band", returns="bar", costs=Costs(slippage_ticks=1)),
 )
 

@@ -149,7 +149,7 @@ def test_bars_without_a_price_execute_nothing(path_bars):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Execution(fill="close"), r"Execution.fill='close' is unknown: use one of 'next_open'"),
+        (lambda: Execution(fill="vwap"), r"Execution.fill='vwap' is unknown: use one of 'next_open', 'next_close', 'close'"),
         (lambda: Execution(contracts=0), r"contracts=0: must be a whole number >= 1"),
         (lambda: Costs(fee_bps=-1), r"Costs.fee_bps=-1: must be finite and >= 0"),
         (lambda: Instrument("X", 0.0, 50.0), r"Instrument.tick_size=0.0: must be finite and > 0"),

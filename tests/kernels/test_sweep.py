@@ -13,7 +13,7 @@ from kernels.bars import BarsError
 from kernels.execution import Costs, Instrument
 from kernels.expressions import col, hold, param, where
 from kernels.grid import GridError, combinations
-from kernels.metrics import METRICS, MetricError
+from kernels.metrics import STANDARD, MetricError
 from kernels.rows import WindowError
 from kernels.strategies import STRATEGIES, donchian_breakout, ema_cross, positions, zscore_reversion
 from kernels.strategy import Strategy
@@ -46,7 +46,7 @@ def test_cpu_equals_numpy_on_bits(name, random_bars, contract, program_cache, sa
         expected = scored(strategy, bars, contract, executor="numpy", **options)
         for threads in (1, 2):
             found = scored(strategy, bars, contract, executor="cpu", threads=threads, cache=program_cache, **options)
-            for column in METRICS:
+            for column in STANDARD:
                 assert same_bits(found.table[column], expected.table[column]), (column, seed)
     assert found.profile["executor"] == "cpu" and expected.profile["executor"] == "numpy"
     assert found.profile["fallback_reason"] is None

@@ -10,7 +10,7 @@ __device__ __forceinline__ void prefetch(const real* address) {
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting0, const real setting3, const real setting4, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting2, const real setting3, const real setting4, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;
     if (thread >= count) return;
     const int lane = order[thread];
@@ -40,25 +40,25 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v3 = 0x1.0000000000000p+0;
         const real v4 = -0x1.0000000000000p+0;
         const real v5 = (v2 ? v3 : v4);
-        const real v6 = setting0;
-        const real v7 = s3;
-        const real v8 = s2;
-        const real v9 = r0.x;
-        const real v10 = v8 * v9;
-        const real v11 = s1;
-        const real v12 = 0x0.0p+0;
-        const bool v13 = v11 > v12;
-        const real v14 = s0;
-        const real v15 = (v13 ? v14 : v12);
-        const real v16 = r0.y;
-        const real v17 = v15 * v16;
-        const real v18 = v10 + v17;
-        const real v19 = setting3;
-        const real v20 = v18 * v19;
-        const real v21 = v7 + v20;
-        const bool v22 = v15 != v8;
-        const real v23 = s4;
-        const real v26 = setting4;
+        const real v6 = s4;
+        const real v7 = 0x0.0p+0;
+        const bool v8 = v6 > v7;
+        const real v9 = s0;
+        const real v10 = (v8 ? v9 : v7);
+        const real v11 = s2;
+        const real v12 = s1;
+        const real v13 = r0.x;
+        const real v14 = v12 * v13;
+        const real v15 = r0.y;
+        const real v16 = v10 * v15;
+        const real v17 = v14 + v16;
+        const real v18 = setting2;
+        const real v19 = v17 * v18;
+        const real v20 = v11 + v19;
+        const bool v21 = v10 != v12;
+        const real v22 = s3;
+        const real v25 = setting3;
+        const real v29 = setting4;
         const real v34 = s5;
         const real v37 = s7;
         const real v38 = 0x1.000010c6f7a0bp+0;
@@ -68,26 +68,26 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v54 = s9;
         const real v60 = s10;
         const real v68 = s11;
-        real v29 = v23;
+        real v28 = v22;
         real v70 = v68;
-        if (v22) {
-            const real v24 = v15 - v8;
-            const real v25 = fabs(v24);
-            const real v27 = v25 * v26;
-            const real v28 = v23 + v27;
-            v29 = (v22 ? v28 : v23);
-            const bool v63 = v8 != v12;
-            const real v64 = v8 * v15;
-            const bool v65 = v64 <= v12;
+        if (v21) {
+            const real v23 = v10 - v12;
+            const real v24 = fabs(v23);
+            const real v26 = v24 * v25;
+            const real v27 = v22 + v26;
+            v28 = (v21 ? v27 : v22);
+            const bool v63 = v12 != v7;
+            const real v64 = v12 * v10;
+            const bool v65 = v64 <= v7;
             const bool v66 = v63 & v65;
-            const bool v67 = v22 & v66;
+            const bool v67 = v21 & v66;
             const real v69 = v68 + v3;
             v70 = (v67 ? v69 : v68);
         }
-        const real v30 = v21 - v29;
-        const real v31 = v6 + v30;
-        const bool v32 = v31 < v11;
-        const real v33 = (v32 ? v31 : v11);
+        const real v30 = v20 - v28;
+        const real v31 = v29 + v30;
+        const bool v32 = v31 < v6;
+        const real v33 = (v32 ? v31 : v6);
         const bool v35 = v31 > v34;
         const real v36 = (v35 ? v31 : v34);
         const real v40 = v39 * v36;
@@ -101,7 +101,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             v46 = (v45 ? v43 : v37);
         }
         const real v48 = v31 - v47;
-        const bool v49 = v48 != v12;
+        const bool v49 = v48 != v7;
         real v53 = v50;
         real v57 = v54;
         real v62 = v60;
@@ -112,16 +112,16 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v55 = v51 * v51;
             const real v56 = v54 + v55;
             v57 = (v49 ? v56 : v54);
-            const bool v58 = v51 < v12;
+            const bool v58 = v51 < v7;
             const bool v59 = v49 & v58;
             const real v61 = v60 + v55;
             v62 = (v59 ? v61 : v60);
         }
         s0 = v5;
-        s1 = v33;
-        s2 = v15;
-        s3 = v21;
-        s4 = v29;
+        s1 = v10;
+        s2 = v20;
+        s3 = v28;
+        s4 = v33;
         s5 = v36;
         s6 = v31;
         s7 = v46;

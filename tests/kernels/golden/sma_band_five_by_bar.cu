@@ -10,7 +10,7 @@ __device__ __forceinline__ void prefetch(const real* address) {
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting0, const real setting3, const real setting4, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting2, const real setting3, const real setting4, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;
     if (thread >= count) return;
     const int lane = order[thread];
@@ -47,24 +47,24 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v9 = s0;
         const real v10 = (v7 ? v8 : v9);
         const real v11 = (v4 ? v5 : v10);
-        const real v12 = setting0;
-        const real v13 = s3;
-        const real v14 = s2;
-        const real v15 = r0.x;
-        const real v16 = v14 * v15;
+        const real v12 = s4;
+        const real v13 = 0x0.0p+0;
+        const bool v14 = v12 > v13;
+        const real v15 = (v14 ? v9 : v13);
+        const real v16 = s2;
         const real v17 = s1;
-        const real v18 = 0x0.0p+0;
-        const bool v19 = v17 > v18;
-        const real v20 = (v19 ? v9 : v18);
-        const real v21 = r0.y;
-        const real v22 = v20 * v21;
-        const real v23 = v16 + v22;
-        const real v24 = setting3;
-        const real v25 = v23 * v24;
-        const real v26 = v13 + v25;
-        const bool v27 = v20 != v14;
-        const real v28 = s4;
-        const real v31 = setting4;
+        const real v18 = r0.x;
+        const real v19 = v17 * v18;
+        const real v20 = r0.y;
+        const real v21 = v15 * v20;
+        const real v22 = v19 + v21;
+        const real v23 = setting2;
+        const real v24 = v22 * v23;
+        const real v25 = v16 + v24;
+        const bool v26 = v15 != v17;
+        const real v27 = s3;
+        const real v30 = setting3;
+        const real v34 = setting4;
         const real v39 = s5;
         const real v42 = s7;
         const real v43 = 0x1.000010c6f7a0bp+0;
@@ -74,26 +74,26 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v59 = s9;
         const real v65 = s10;
         const real v73 = s11;
-        real v34 = v28;
+        real v33 = v27;
         real v75 = v73;
-        if (v27) {
-            const real v29 = v20 - v14;
-            const real v30 = fabs(v29);
-            const real v32 = v30 * v31;
-            const real v33 = v28 + v32;
-            v34 = (v27 ? v33 : v28);
-            const bool v68 = v14 != v18;
-            const real v69 = v14 * v20;
-            const bool v70 = v69 <= v18;
+        if (v26) {
+            const real v28 = v15 - v17;
+            const real v29 = fabs(v28);
+            const real v31 = v29 * v30;
+            const real v32 = v27 + v31;
+            v33 = (v26 ? v32 : v27);
+            const bool v68 = v17 != v13;
+            const real v69 = v17 * v15;
+            const bool v70 = v69 <= v13;
             const bool v71 = v68 & v70;
-            const bool v72 = v27 & v71;
+            const bool v72 = v26 & v71;
             const real v74 = v73 + v5;
             v75 = (v72 ? v74 : v73);
         }
-        const real v35 = v26 - v34;
-        const real v36 = v12 + v35;
-        const bool v37 = v36 < v17;
-        const real v38 = (v37 ? v36 : v17);
+        const real v35 = v25 - v33;
+        const real v36 = v34 + v35;
+        const bool v37 = v36 < v12;
+        const real v38 = (v37 ? v36 : v12);
         const bool v40 = v36 > v39;
         const real v41 = (v40 ? v36 : v39);
         const real v45 = v44 * v41;
@@ -107,7 +107,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             v51 = (v50 ? v48 : v42);
         }
         const real v53 = v36 - v52;
-        const bool v54 = v53 != v18;
+        const bool v54 = v53 != v13;
         real v58 = v55;
         real v62 = v59;
         real v67 = v65;
@@ -118,16 +118,16 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v60 = v56 * v56;
             const real v61 = v59 + v60;
             v62 = (v54 ? v61 : v59);
-            const bool v63 = v56 < v18;
+            const bool v63 = v56 < v13;
             const bool v64 = v54 & v63;
             const real v66 = v65 + v60;
             v67 = (v64 ? v66 : v65);
         }
         s0 = v11;
-        s1 = v38;
-        s2 = v20;
-        s3 = v26;
-        s4 = v34;
+        s1 = v15;
+        s2 = v25;
+        s3 = v33;
+        s4 = v38;
         s5 = v41;
         s6 = v36;
         s7 = v51;

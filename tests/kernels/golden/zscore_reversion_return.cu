@@ -10,7 +10,7 @@ __device__ __forceinline__ void prefetch(const real* address) {
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting0, const real setting3, const real* __restrict__ family0, const int columns0) {
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting2, const real setting3, const real* __restrict__ family0, const int columns0) {
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;
     if (thread >= count) return;
     const int lane = order[thread];
@@ -51,35 +51,35 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v18 = (v17 ? v8 : v7);
         const real v19 = (v5 ? v6 : v18);
         const real v20 = (v2 ? v3 : v19);
-        const real v21 = setting0;
-        const real v22 = s3;
-        const real v23 = s2;
-        const real v24 = r0.x;
-        const real v25 = v23 * v24;
-        const real v26 = s1;
-        const bool v27 = v26 > v8;
-        const real v28 = (v27 ? v7 : v8);
-        const real v29 = r0.y;
-        const real v30 = v28 * v29;
-        const real v31 = v25 + v30;
-        const real v32 = v22 + v31;
-        const bool v33 = v28 != v23;
-        const real v34 = s4;
-        const real v35 = v28 - v23;
-        const real v36 = fabs(v35);
-        const real v37 = setting3;
-        const real v38 = v36 * v37;
-        const real v39 = v34 + v38;
-        const real v40 = (v33 ? v39 : v34);
-        const real v41 = v32 - v40;
-        const real v42 = v21 + v41;
-        const bool v43 = v42 < v26;
-        const real v44 = (v43 ? v42 : v26);
+        const real v21 = s4;
+        const bool v22 = v21 > v8;
+        const real v23 = (v22 ? v7 : v8);
+        const real v24 = s2;
+        const real v25 = s1;
+        const real v26 = r0.x;
+        const real v27 = v25 * v26;
+        const real v28 = r0.y;
+        const real v29 = v23 * v28;
+        const real v30 = v27 + v29;
+        const real v31 = v24 + v30;
+        const bool v32 = v23 != v25;
+        const real v33 = s3;
+        const real v34 = v23 - v25;
+        const real v35 = fabs(v34);
+        const real v36 = setting2;
+        const real v37 = v35 * v36;
+        const real v38 = v33 + v37;
+        const real v39 = (v32 ? v38 : v33);
+        const real v40 = setting3;
+        const real v41 = v31 - v39;
+        const real v42 = v40 + v41;
+        const bool v43 = v42 < v21;
+        const real v44 = (v43 ? v42 : v21);
         s0 = v20;
-        s1 = v44;
-        s2 = v28;
-        s3 = v32;
-        s4 = v40;
+        s1 = v23;
+        s2 = v31;
+        s3 = v39;
+        s4 = v44;
     }
     states[0 * all + lane] = canonical(s0);
     states[1 * all + lane] = canonical(s1);

@@ -1,0 +1,246 @@
+// A walkfold program; written by kernels.cuda_text, named by its digest.
+typedef double real;
+typedef double2 real2;
+
+__device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
+__device__ __forceinline__ void prefetch(const real* address) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1)
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting9, const real setting10, const real setting11, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread >= count) return;
+    const int lane = order[thread];
+    const size_t all = count;
+    real s0 = states[0 * all + lane];
+    real s1 = states[1 * all + lane];
+    real s2 = states[2 * all + lane];
+    real s3 = states[3 * all + lane];
+    real s4 = states[4 * all + lane];
+    real s5 = states[5 * all + lane];
+    real s6 = states[6 * all + lane];
+    real s7 = states[7 * all + lane];
+    real s8 = states[8 * all + lane];
+    real s9 = states[9 * all + lane];
+    real s10 = states[10 * all + lane];
+    real s11 = states[11 * all + lane];
+    real s12 = states[12 * all + lane];
+    real s13 = states[13 * all + lane];
+    real s14 = states[14 * all + lane];
+    real s15 = states[15 * all + lane];
+    real s16 = states[16 * all + lane];
+    const real lane0 = lanes[0 * all + lane];
+    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
+    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
+    const real* record = rows + (size_t)start * 10;
+#pragma unroll 1
+    for (int t = start; t < stop; ++t, record += 10, f0 += columns0, f1 += columns1) {
+        if (t + 1 < stop) { prefetch(f0 + 1 * (size_t)columns0); prefetch(f1 + 1 * (size_t)columns1); }
+        const real2 r0 = __ldg((const real2*)(record + 0));
+        const real2 r1 = __ldg((const real2*)(record + 2));
+        const real2 r2 = __ldg((const real2*)(record + 4));
+        const real2 r3 = __ldg((const real2*)(record + 6));
+        const real2 r4 = __ldg((const real2*)(record + 8));
+        const real v0 = r0.x;
+        const real v1 = __ldg(f0 - 1 * (size_t)columns0);
+        const bool v2 = v0 > v1;
+        const real v3 = 0x1.0000000000000p+0;
+        const real v4 = __ldg(f1 - 1 * (size_t)columns1);
+        const bool v5 = v0 < v4;
+        const real v6 = -0x1.0000000000000p+0;
+        const real v7 = s0;
+        const real v8 = (v5 ? v6 : v7);
+        const real v9 = (v2 ? v3 : v8);
+        const bool v10 = !v2;
+        const bool v11 = v10 & v5;
+        const bool v12 = v2 | v11;
+        const real v13 = 0x0.0p+0;
+        const real v14 = (v12 ? v3 : v13);
+        const real v15 = s9;
+        const bool v16 = v15 > v13;
+        const real v17 = s4;
+        const bool v18 = v7 != v17;
+        const real v19 = s1;
+        const bool v20 = v19 > v13;
+        const real v21 = s5;
+        const bool v22 = v21 > v13;
+        const bool v23 = v20 & v22;
+        const bool v24 = v18 | v23;
+        const real v25 = __longlong_as_double(0x7ff8000000000000LL);
+        const real v26 = (v24 ? v25 : v17);
+        const bool v27 = v26 != v26;
+        const real v28 = (v27 ? v7 : v13);
+        const real v29 = (v16 ? v28 : v13);
+        const real v30 = s6;
+        const bool v31 = v29 != v30;
+        const bool v32 = v29 != v13;
+        const bool v37 = v29 > v13;
+        const real v38 = r0.y;
+        const real v39 = r1.x;
+        const real v40 = lane0;
+        const real v46 = s2;
+        const real v48 = r1.y;
+        const real v49 = r2.x;
+        const real v51 = s3;
+        const real v53 = r2.y;
+        const bool v56 = v29 < v13;
+        const real v57 = r3.x;
+        const real v68 = (v20 ? v21 : v3);
+        const real v69 = (v24 ? v13 : v68);
+        const real v72 = s7;
+        const real v73 = r3.y;
+        const real v74 = v30 * v73;
+        const real v79 = r4.x;
+        const real v84 = setting9;
+        const real v88 = s8;
+        const real v91 = setting10;
+        const real v100 = setting11;
+        const real v105 = s10;
+        const real v108 = s12;
+        const real v109 = 0x1.000010c6f7a0bp+0;
+        const real v110 = v108 + v109;
+        const real v118 = s11;
+        const real v121 = s13;
+        const real v125 = s14;
+        const real v131 = s15;
+        const real v137 = s16;
+        real v47 = v46;
+        real v52 = v51;
+        real v94 = v88;
+        real v139 = v137;
+        if (v31) {
+            const real v33 = v30 * v29;
+            const bool v34 = v33 <= v13;
+            const bool v35 = v32 & v34;
+            const bool v36 = v31 & v35;
+            const real v41 = v39 * v40;
+            const real v42 = v41 * v6;
+            const real v43 = v38 + v42;
+            const real v44 = v38 - v42;
+            const real v45 = (v37 ? v43 : v44);
+            v47 = (v36 ? v45 : v46);
+            const real v50 = (v37 ? v48 : v49);
+            v52 = (v36 ? v50 : v51);
+            const real v89 = v29 - v30;
+            const real v90 = fabs(v89);
+            const real v92 = v90 * v91;
+            const real v93 = v88 + v92;
+            v94 = (v31 ? v93 : v88);
+            const bool v134 = v30 != v13;
+            const bool v135 = v134 & v34;
+            const bool v136 = v31 & v135;
+            const real v138 = v137 + v3;
+            v139 = (v136 ? v138 : v137);
+        }
+        const bool v54 = v53 <= v47;
+        const bool v55 = v37 & v54;
+        const bool v58 = v57 >= v47;
+        const bool v59 = v56 & v58;
+        const bool v60 = v55 | v59;
+        const bool v61 = v57 >= v52;
+        const bool v62 = v37 & v61;
+        const bool v63 = v53 <= v52;
+        const bool v64 = v56 & v63;
+        const bool v65 = v62 | v64;
+        const bool v66 = v60 | v65;
+        real v67 = v26;
+        real v70 = v69;
+        real v71 = v29;
+        real v80 = v79;
+        real v99 = v94;
+        real v141 = v139;
+        if (v66) {
+            v67 = (v66 ? v28 : v26);
+            v70 = (v66 ? v13 : v69);
+            v71 = (v66 ? v13 : v29);
+            const real v75 = ((v38 < v47 || v38 != v38) ? v38 : v47);
+            const real v76 = ((v38 > v47 || v38 != v38) ? v38 : v47);
+            const real v77 = (v37 ? v75 : v76);
+            const real v78 = (v60 ? v77 : v52);
+            v80 = (v66 ? v78 : v79);
+            const bool v87 = v66 & v32;
+            const real v95 = v13 - v29;
+            const real v96 = fabs(v95);
+            const real v97 = v96 * v91;
+            const real v98 = v94 + v97;
+            v99 = (v87 ? v98 : v94);
+            const real v140 = v139 + v3;
+            v141 = (v87 ? v140 : v139);
+        }
+        const real v81 = v80 - v38;
+        const real v82 = v29 * v81;
+        const real v83 = v74 + v82;
+        const real v85 = v83 * v84;
+        const real v86 = v72 + v85;
+        const real v101 = v86 - v99;
+        const real v102 = v100 + v101;
+        const bool v103 = v102 < v15;
+        const real v104 = (v103 ? v102 : v15);
+        const bool v106 = v102 > v105;
+        const real v107 = (v106 ? v102 : v105);
+        const real v111 = v110 * v107;
+        const bool v112 = v102 < v111;
+        real v117 = v108;
+        if (v112) {
+            const real v113 = v102 / v107;
+            const real v114 = v113 - v3;
+            const bool v115 = v114 < v108;
+            const bool v116 = v112 & v115;
+            v117 = (v116 ? v114 : v108);
+        }
+        const real v119 = v102 - v118;
+        const bool v120 = v119 != v13;
+        real v124 = v121;
+        real v128 = v125;
+        real v133 = v131;
+        if (v120) {
+            const real v122 = v119 / v118;
+            const real v123 = v121 + v122;
+            v124 = (v120 ? v123 : v121);
+            const real v126 = v122 * v122;
+            const real v127 = v125 + v126;
+            v128 = (v120 ? v127 : v125);
+            const bool v129 = v122 < v13;
+            const bool v130 = v120 & v129;
+            const real v132 = v131 + v126;
+            v133 = (v130 ? v132 : v131);
+        }
+        s0 = v9;
+        s1 = v14;
+        s2 = v47;
+        s3 = v52;
+        s4 = v67;
+        s5 = v70;
+        s6 = v71;
+        s7 = v86;
+        s8 = v99;
+        s9 = v104;
+        s10 = v107;
+        s11 = v102;
+        s12 = v117;
+        s13 = v124;
+        s14 = v128;
+        s15 = v133;
+        s16 = v141;
+    }
+    states[0 * all + lane] = canonical(s0);
+    states[1 * all + lane] = canonical(s1);
+    states[2 * all + lane] = canonical(s2);
+    states[3 * all + lane] = canonical(s3);
+    states[4 * all + lane] = canonical(s4);
+    states[5 * all + lane] = canonical(s5);
+    states[6 * all + lane] = canonical(s6);
+    states[7 * all + lane] = canonical(s7);
+    states[8 * all + lane] = canonical(s8);
+    states[9 * all + lane] = canonical(s9);
+    states[10 * all + lane] = canonical(s10);
+    states[11 * all + lane] = canonical(s11);
+    states[12 * all + lane] = canonical(s12);
+    states[13 * all + lane] = canonical(s13);
+    states[14 * all + lane] = canonical(s14);
+    states[15 * all + lane] = canonical(s15);
+    states[16 * all + lane] = canonical(s16);
+}

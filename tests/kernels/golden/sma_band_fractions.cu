@@ -1,0 +1,158 @@
+// A walkfold program; written by kernels.cuda_text, named by its digest.
+typedef double real;
+typedef double2 real2;
+
+__device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
+__device__ __forceinline__ void prefetch(const real* address) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1)
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting1, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread >= count) return;
+    const int lane = order[thread];
+    const size_t all = count;
+    real s0 = states[0 * all + lane];
+    real s1 = states[1 * all + lane];
+    real s2 = states[2 * all + lane];
+    real s3 = states[3 * all + lane];
+    real s4 = states[4 * all + lane];
+    real s5 = states[5 * all + lane];
+    real s6 = states[6 * all + lane];
+    real s7 = states[7 * all + lane];
+    real s8 = states[8 * all + lane];
+    real s9 = states[9 * all + lane];
+    real s10 = states[10 * all + lane];
+    real s11 = states[11 * all + lane];
+    real s12 = states[12 * all + lane];
+    const real lane0 = lanes[0 * all + lane];
+    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
+    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
+    const real* record = rows + (size_t)start * 4;
+#pragma unroll 1
+    for (int t = start; t < stop; ++t, record += 4, f0 += columns0, f1 += columns1) {
+        if (t + 1 < stop) { prefetch(f0 + 1 * (size_t)columns0); prefetch(f1 + 1 * (size_t)columns1); }
+        const real2 r0 = __ldg((const real2*)(record + 0));
+        const real2 r1 = __ldg((const real2*)(record + 2));
+        const real v0 = __ldg(f0);
+        const real v1 = __ldg(f1);
+        const real v2 = lane0;
+        const real v3 = v1 + v2;
+        const bool v4 = v0 > v3;
+        const real v5 = 0x1.0000000000000p+0;
+        const real v6 = v1 - v2;
+        const bool v7 = v0 < v6;
+        const real v8 = -0x1.0000000000000p+0;
+        const real v9 = s0;
+        const real v10 = (v7 ? v8 : v9);
+        const real v11 = (v4 ? v5 : v10);
+        const real v12 = s1;
+        const real v13 = s5;
+        const real v14 = 0x0.0p+0;
+        const bool v15 = v13 > v14;
+        const real v16 = s2;
+        const bool v18 = r0.x != 0;
+        const real v19 = setting1;
+        const real v20 = s4;
+        const real v21 = s3;
+        const real v22 = r0.y;
+        const real v23 = v21 * v22;
+        const real v29 = r1.x;
+        real v33 = v14;
+        if (v15) {
+            const bool v17 = v12 != v16;
+            const real v24 = v20 + v23;
+            const real v25 = v24 - v14;
+            const real v26 = v19 + v25;
+            const real v27 = ((v26 > v14 || v26 != v26) ? v26 : v14);
+            const real v28 = v12 * v27;
+            const real v30 = v28 / v29;
+            const real v31 = (v18 ? v30 : v14);
+            const real v32 = (v17 ? v31 : v21);
+            v33 = (v15 ? v32 : v14);
+        }
+        const real v34 = r1.y;
+        const real v35 = v33 * v34;
+        const real v36 = v23 + v35;
+        const real v37 = v20 + v36;
+        const real v38 = v37 - v14;
+        const real v39 = v19 + v38;
+        const bool v40 = v39 < v13;
+        const real v41 = (v40 ? v39 : v13);
+        const real v42 = s6;
+        const bool v43 = v39 > v42;
+        const real v44 = (v43 ? v39 : v42);
+        const real v45 = s8;
+        const real v46 = 0x1.000010c6f7a0bp+0;
+        const real v47 = v45 + v46;
+        const real v48 = v47 * v44;
+        const bool v49 = v39 < v48;
+        real v54 = v45;
+        if (v49) {
+            const real v50 = v39 / v44;
+            const real v51 = v50 - v5;
+            const bool v52 = v51 < v45;
+            const bool v53 = v49 & v52;
+            v54 = (v53 ? v51 : v45);
+        }
+        const real v55 = s7;
+        const real v56 = v39 - v55;
+        const bool v57 = v56 != v14;
+        const real v58 = s9;
+        const real v62 = s10;
+        const real v68 = s11;
+        real v61 = v58;
+        real v65 = v62;
+        real v70 = v68;
+        if (v57) {
+            const real v59 = v56 / v55;
+            const real v60 = v58 + v59;
+            v61 = (v57 ? v60 : v58);
+            const real v63 = v59 * v59;
+            const real v64 = v62 + v63;
+            v65 = (v57 ? v64 : v62);
+            const bool v66 = v59 < v14;
+            const bool v67 = v57 & v66;
+            const real v69 = v68 + v63;
+            v70 = (v67 ? v69 : v68);
+        }
+        const bool v71 = v33 != v21;
+        const bool v72 = v21 != v14;
+        const real v73 = v21 * v33;
+        const bool v74 = v73 <= v14;
+        const bool v75 = v72 & v74;
+        const bool v76 = v71 & v75;
+        const real v77 = s12;
+        const real v78 = v77 + v5;
+        const real v79 = (v76 ? v78 : v77);
+        s0 = v11;
+        s1 = v9;
+        s2 = v12;
+        s3 = v33;
+        s4 = v37;
+        s5 = v41;
+        s6 = v44;
+        s7 = v39;
+        s8 = v54;
+        s9 = v61;
+        s10 = v65;
+        s11 = v70;
+        s12 = v79;
+    }
+    states[0 * all + lane] = canonical(s0);
+    states[1 * all + lane] = canonical(s1);
+    states[2 * all + lane] = canonical(s2);
+    states[3 * all + lane] = canonical(s3);
+    states[4 * all + lane] = canonical(s4);
+    states[5 * all + lane] = canonical(s5);
+    states[6 * all + lane] = canonical(s6);
+    states[7 * all + lane] = canonical(s7);
+    states[8 * all + lane] = canonical(s8);
+    states[9 * all + lane] = canonical(s9);
+    states[10 * all + lane] = canonical(s10);
+    states[11 * all + lane] = canonical(s11);
+    states[12 * all + lane] = canonical(s12);
+}
