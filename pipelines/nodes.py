@@ -83,7 +83,7 @@ NODES = (
                  "normalised": "normalised", "rankings": "ranking", "strategy_models": "strategy_evaluation", "policies": "policy",
                  "policy_models": "policy_evaluation", "linear": "linear_evaluation", "benchmarks": "benchmark_evaluation",
                  "hindsight": "hindsight", "label": "label"},
-         settings={"capital": "capital", "contract": "instrument.contract", "strategies": "sweep.strategies"}),
+         settings={**MONEY, "strategies": "sweep.strategies"}),
 )  # fmt: skip
 
 BENCHMARKS = evaluating.BENCHMARKS
