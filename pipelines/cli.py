@@ -67,6 +67,9 @@ def _parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--debug", action="store_true", help="full tracebacks")
     parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
+    if not arguments:
+        parser.print_help(sys.stderr)
+        parser.exit(ExitCode.USAGE)
     known = parser.parse_intermixed_args(arguments)
     if known.command not in COMMANDS:
         from pipelines.configuration import nearest

@@ -151,7 +151,7 @@ def interval_methods(models: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _assignment(parameters: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {parameter(value)}" for name, value in parameters.items()) or "—"
+    return ", ".join(f"{name.replace('_', ' ')} {parameter(value)}" for name, value in parameters.items()) or "—"
 
 
 def parameter_table(models: Sequence[Mapping[str, Any]]) -> Table:

@@ -160,3 +160,11 @@ def test_real_edition_is_not_distinguishable_even_for_the_oracle() -> None:
         means.append(block_scores(net).mean())
     # Twelve independent blocks a seed: the mean of four seeds has a standard error of about 0.15.
     assert -0.45 < np.mean(means) < 0.95
+
+
+def test_every_label_says_first_that_no_price_is_real() -> None:
+    for edition in EDITIONS.values():
+        assert edition.label.startswith("generated data, no price is real: ")
+    assert "an edge of realistic size" in EDITIONS["real"].label
+    assert "power" in EDITIONS["power"].label and "not realistic" in EDITIONS["power"].label
+    assert "no edge" in EDITIONS["0"].label

@@ -127,7 +127,7 @@ def test_a_model_that_does_not_beat_flat_is_called_that(page: Page, synthetic: M
 
 
 def test_the_edge_of_the_data_is_labelled(page: Page, synthetic: ModuleType) -> None:
-    label = "power check: learnable edge, not realistic"
+    label = "generated data, no price is real: a power check: learnable edge, not realistic"
     html, _ = page(report_content(**synthetic.small_inputs() | {"edge": label}))
     assert f'<p class="badge">{label}</p>' in html
     assert 'class="badge"' not in page()[0]
