@@ -1,7 +1,8 @@
 """Colours of the report, light and dark, and how each model's line looks.
 
 The hues are Okabe and Ito's eight, which stay apart for every common kind of colour blindness, and two more for seeds,
-which their dashes tell apart too; dark variants are lightened to keep contrast. Figures are drawn in the light colours, each of which is replaced by its CSS variable.
+which their dashes tell apart too; dark variants are lightened to keep contrast. Figures are drawn in the light colours,
+each of which is replaced by its CSS variable.
 """
 
 from collections.abc import Sequence

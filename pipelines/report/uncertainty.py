@@ -97,7 +97,8 @@ def profit_test(evaluation: Evaluation, seed: int) -> dict[str, Any]:
 def trial_sharpe_deviation(rankings: Mapping[str, Ranking]) -> float | None:
     """Standard deviation (ddof=1) of all combinations' Sharpe ratios on validation rows, per session.
 
-    Rankings hold yearly ratios in the column `sharpe`, each of its own number of sessions a year. None when fewer than two combinations have one.
+    Rankings hold yearly ratios in the column `sharpe`, each of its own number of sessions a year. None when fewer than
+    two combinations have one.
     """
     columns = [
         ranking.table["sharpe"].to_numpy(np.float64) / math.sqrt(ranking.sessions_per_year)

@@ -53,7 +53,10 @@ def verdict_values(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """The verdict box: headline, looks at the test rows, models and p-values by their words, the test in a sentence."""
     groups: dict[str, list[str]] = {}
     for entry in sorted(verdict["models"], key=lambda entry: not entry["beats_flat"]):
-        groups.setdefault(entry["words"], []).append(f"{entry['model']} (p{GAP}={GAP}{significant(entry['p_value'], 2)})")
+        p_value = entry["p_value"]
+        shown = number(p_value, "ratio") if p_value >= 0.01 else significant(p_value, 2)
+        judged = f"{entry['model']} (p = {shown})".replace(" ", GAP)
+        groups.setdefault(entry["words"], []).append(judged)
     test = ""
     if verdict["method"] is not None:
         rate, trials = number(verdict["error_rate"], "fraction"), number(verdict["trials"], "count")

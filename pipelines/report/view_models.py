@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from pipelines.report.formats import UNDEFINED, number, parameter
-from pipelines.report.metrics_table import metric_row
+from pipelines.report.metrics_table import METRICS, metric_row
 from pipelines.report.view_tables import Table
 
 MAIN_METRICS = ("net_profit", "sharpe", "max_drawdown", "trades", "win_rate", "exposure")
@@ -76,7 +76,8 @@ def all_metrics(report: Mapping[str, Any]) -> list[Table]:
 
 
 def _metrics_of(models: Sequence[Mapping[str, Any]], currency: str) -> Table:
-    names = list(dict.fromkeys(name for entry in models for name in entry["metrics"]))
+    measured = dict.fromkeys(name for entry in models for name in entry["metrics"])
+    names = [name for name in METRICS if name in measured] + [name for name in measured if name not in METRICS]
     rows = [[metric_row(name).title, *(_metric(entry, name, currency) for entry in models)] for name in names]
     rows += [
         [f"Time {side}", *(number(entry["time_in_position"][side], "fraction") for entry in models)]
