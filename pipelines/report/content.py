@@ -64,9 +64,7 @@ def report_content(
     reference = next((entry for entry in evaluations if entry.kind == "benchmark"), None)
     document: dict[str, Any] = {
         "format": "walkfold report 1",
-        "instrument": {name: plain(value) for name, value in instrument.items()},
-        "costs": {name: plain(value) for name, value in costs.items()},
-        "execution": {name: plain(value) for name, value in execution.items()},
+        **_plain_settings(instrument=instrument, costs=costs, execution=execution),
         "currency": currency,
         "capital": float(capital),
         "edge": edge,
@@ -99,6 +97,10 @@ def _check(folds: Sequence[Mapping[str, Any]], fold: int, evaluations: Sequence[
         raise ReportError(f"report of fold {fold}: models {repeated} occur twice; give each evaluation its own name")
     if not (math.isfinite(capital) and capital > 0.0):
         raise ReportError(f"report of fold {fold}: capital = {capital} must be a positive amount of money")
+
+
+def _plain_settings(**settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: {field: plain(value) for field, value in given.items()} for name, given in settings.items()}
 
 
 def _sessions_per_year(evaluations: Sequence[Evaluation], rankings: Mapping[str, Ranking]) -> float | None:
