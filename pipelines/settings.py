@@ -12,7 +12,7 @@ from kernels.preparation import EXECUTORS
 from loaders.exogenous_rules import ExogenousFile, ExogenousRule
 from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
-from training.dqn import DqnSettings
+from training.dqn_settings import DqnSettings
 from training.folds import FoldSettings
 from training.linear import LinearSettings
 from validation.bar_rules import BarRules
