@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines import artefacts
-from pipelines.graph import Graph, InputFile, Task
+from pipelines.graph import Graph, Task
+from pipelines.input_files import InputFile
 from pipelines.ledger import Instants, Ledger, Look, data_name
 from pipelines.store import Store
 

@@ -3,7 +3,7 @@
 from loaders.continuous import continuous_bars
 from loaders.exogenous import exogenous_columns
 from loaders.gaps_report import gap_report
-from loaders.outrights import outright_bars
+from loaders.outrights import join_partitions, outright_bars
 from loaders.roll import rolled_bars
 from loaders.roll_open_interest import open_interest
 from pipelines.graph import Node
@@ -14,6 +14,7 @@ from pipelines.steps import (
     feature_days,
     fold_rows,
     modelling,
+    order_flow,
     reporting,
     sweeping,
 )
@@ -28,8 +29,9 @@ MODEL = {**ROWS, "normalised": "normalised"}
 
 NODES = (
     # files → one continuous series of accepted bars
-    Node("outrights", outright_bars, per=("file",), settings={"root": "instrument.root"}, axes={"ordinal": "file"},
-         files={"bars_file": "bars", "definition_files": "definitions"}, gate=boundaries.gate_outrights),
+    Node("outright_parts", outright_bars, per=("file", "part"), settings={"root": "instrument.root"}, axes={"ordinal": "file"},
+         files={"bars_file": "bars", "partition": "bars", "definition_files": "definitions"}, gate=boundaries.gate_outrights),
+    Node("outrights", join_partitions, per=("file",), inputs={"parts": "outright_parts"}, gate=boundaries.gate_outrights),
     Node("open_interest", open_interest, settings={"root": "instrument.root"},
          files={"statistics_files": "statistics", "definition_files": "definitions"}),
     Node("rolled", rolled_bars, inputs={"parts": "outrights", "open_interest": "open_interest"}, files={"schedule_files": "roll_schedule"},
@@ -43,8 +45,11 @@ NODES = (
     # bars → feature set
     Node("exogenous", exogenous_columns, inputs={"bars": "bars"}, files={"files": "exogenous"},
          settings={"rules": "exogenous_rules", "bar_seconds": "bar_seconds"}),
+    Node("file_flow", order_flow.file_flow, per=("flow_file",), settings={"root": "instrument.root", "bar_seconds": "bar_seconds"},
+         files={"flow_file": "flow", "definition_files": "definitions"}),
+    Node("order_flow", order_flow.bar_order_flow, inputs={"files": "file_flow", "bars": "bars"}),
     Node("feature_days", feature_days.day_features, split=feature_days.split_days, gate=feature_days.gate_day, modules="features.modules",
-         inputs={"bars": "bars", "exogenous": "exogenous.columns"}, settings={"features": "features", **BOUNDS}),
+         inputs={"bars": "bars", "exogenous": "exogenous.columns", "flow": "order_flow"}, settings={"features": "features", **BOUNDS}),
     Node("feature_set", feature_days.joined_days, settings=BOUNDS, gate=boundaries.gate_features_and_targets,
          inputs={"days": "feature_days.rows", "bars": "bars", "exogenous": "exogenous.columns"}),
     # feature set → one fold

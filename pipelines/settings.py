@@ -10,6 +10,7 @@ from kernels.features.selection import FeatureSettings
 from kernels.metrics import METRICS
 from kernels.preparation import EXECUTORS
 from loaders.exogenous_rules import ExogenousFile, ExogenousRule
+from loaders.partitions import PARTITION_RECORDS
 from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
 from training.dqn import DqnSettings
@@ -59,6 +60,18 @@ class InstrumentSettings:
                 f"instrument.bars.tick_size is {self.bars.tick_size}, but instrument.contract.tick_size is "
                 f"{self.contract.tick_size}: give both the exchange's tick"
             )
+
+
+@dataclass(frozen=True)
+class LoadSettings:
+    """How files of bars are read: in pieces of about `partition_records` records; the result does not depend on it."""
+
+    partition_records: int = PARTITION_RECORDS
+
+    def __post_init__(self) -> None:
+        """Refuse pieces without a record."""
+        if self.partition_records < 1:
+            raise ValueError(f"load.partition_records is {self.partition_records}, must be at least 1: use 1048576")
 
 
 @dataclass(frozen=True)
@@ -125,6 +138,7 @@ class Settings:
     features: FeatureSettings = field(default_factory=FeatureSettings)
     exogenous: tuple[ExogenousFile, ...] = ()
     bar_seconds: int = 60
+    load: LoadSettings = field(default_factory=LoadSettings)
     cluster: str = "processes"
     workers: int = 0
 
