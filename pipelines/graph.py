@@ -23,14 +23,14 @@ Coordinates = tuple[tuple[str, int | str], ...]
 class Node:
     """One row of the flow: a plain function and where each of its parameters comes from.
 
-    `inputs` maps a parameter to `node` or `node.field` (one field of its artefact); `settings` to a dotted configuration
-    key; `axes` to a fan-out axis whose value it gets; `files` to a group of input files, of which a Path gets the place's
-    file and a Partition its piece. `per` lists the node's axes: an input with the same axes is matched, an axis that only the
-    input has is gathered into a list. `gate` is called with the artefact before it is written to the store and after it is read from it. `evaluates` names the rows a node looks at and
-    `trials` how many things it tried there: a number, or the field of its artefact that holds it. `modules` is the
-    configuration key of the user's modules that it imports; their code is in its key. `split` cuts the work: called with the
-    function's arguments it returns Parts, each computed by the function and stored under a key of its own content; what
-    reads the node gets a list.
+    `inputs` maps a parameter to `node` or `node.field` (one field of its artefact); `settings` to a dotted configuration key;
+    `axes` to a fan-out axis whose value it gets; `files` to a group of input files, of which a Path gets the place's file and
+    a Partition its piece. `per` lists the node's axes: an input with the same axes is matched, an axis that only the input
+    has is gathered into a list. `gate` is called with the artefact before it is written to the store and after it is read
+    from it. `evaluates` names the rows a node looks at and `trials` how many things it tried there: a number, or the field of
+    its artefact that holds it. `modules` is the configuration key of the user's modules that it imports; their code is in its
+    key. `split` cuts the work: called with the function's arguments it returns Parts, each computed by the function and
+    stored under a key of its own content; what reads the node gets a list.
     """
 
     name: str

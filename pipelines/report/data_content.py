@@ -40,9 +40,10 @@ def data_report_content(
     `funnel`: see `checked_funnel`; its stage "accepted" counts the bars. `bars` [n]: the continuous series with its mask;
     `features` [n, F] (NaN where one does not exist), `targets` [n, T]. `findings` of layers 1 to 3; `quarantine`: the
     rejected records with session, role and rule. `rolls`: session, left, entered, volume_left, volume_entered. `train`: the
-    row range (start, stop) that the others are compared with. `session_minutes` [n] count from the session's begin,
-    `session` says when that is. `calendar`, where one is known, has a row a session with open or missing minutes: session,
-    open, missing. `has_flow` [n] marks the bars with measured order flow, where the features have it. Raises ReportError when a sum does not come out.
+    row range (start, stop) that the others are compared with. `session_minutes` [n] count from the session's begin, `session`
+    says when that is. `calendar`, where one is known, has a row a session with open or missing minutes: session, open,
+    missing. `has_flow` [n] marks the bars with measured order flow, where the features have it. Raises ReportError when a sum
+    does not come out.
     """
     from pipelines.report.data_figures import draw_data_figures  # the plotting library: see report_content
 

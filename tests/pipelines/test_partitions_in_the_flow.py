@@ -16,7 +16,8 @@ from pipelines.store import Store
 from tests.loaders.dbn_builder import bars, mapping, metadata, ns, write
 
 MINUTE = 60_000_000_000
-HEAD = metadata([mapping(name, ("2024-03-01", "2024-04-01", number)) for number, name in enumerate(("ESH4", "ESM4", "ESH4-ESM4"), 1)])
+MARCH = ("2024-03-01", "2024-04-01")
+HEAD = metadata([mapping(name, (*MARCH, number)) for number, name in enumerate(("ESH4", "ESM4", "ESH4-ESM4"), 1)])
 
 
 def records(day, count=40, late=()):
@@ -33,7 +34,7 @@ def folder(tmp_path):
     data.mkdir()
     write(data / "a.dbn", HEAD, bars(records(4, late=(30,))))
     days = [bars(records(day, late=(0,) if day == 6 else ())) for day in (5, 6, 7)]
-    write(data / "b.dbn.zst", metadata([mapping("ESH4", ("2024-03-01", "2024-04-01", 1))], start=ns("2024-03-05")), *days)
+    write(data / "b.dbn.zst", metadata([mapping("ESH4", (*MARCH, 1))], start=ns("2024-03-05")), *days)
     return data
 
 
