@@ -15,7 +15,9 @@ def session_dates(bars: pd.DataFrame) -> NDArray[np.datetime64]:
         return stamps.astype("datetime64[D]")
     label = bars["session"].to_numpy(dtype=np.int64)
     months = (label // 10_000 - 1970) * 12 + (label // 100 % 100 - 1)
-    dates: NDArray[np.datetime64] = months.astype("datetime64[M]").astype("datetime64[D]") + (label % 100 - 1)
+    dates: NDArray[np.datetime64] = months.astype("datetime64[M]").astype("datetime64[D]") + (label % 100 - 1).astype(
+        "timedelta64[D]"
+    )
     return dates
 
 
@@ -26,7 +28,7 @@ def sessions_per_year(dates: NDArray[np.datetime64]) -> float:
     give 260.9 as a year of them does, and holidays lower the number by as many days as the data lack.
     """
     distinct = np.unique(dates)
-    first, last = distinct[0], distinct[-1] + 1
+    first, last = distinct[0], distinct[-1] + np.timedelta64(1, "D")
     if np.all(np.is_busday(distinct)):
         return float(len(distinct) / np.busday_count(first, last) * WEEKDAYS_PER_YEAR)
     return float(len(distinct) / (last - first).astype(np.int64) * DAYS_PER_YEAR)

@@ -4,9 +4,7 @@ import functools
 import hashlib
 import importlib.util
 import itertools
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +18,9 @@ from numpy.typing import NDArray
 from kernels.executor import Inputs, Run, canonical
 from kernels.numba_text import numba_text
 from kernels.program import Program
+from kernels.program_cache import CacheError, default_cache, write_whole
+
+__all__ = ["CacheError", "CpuExecutor", "default_cache", "write_source"]
 
 BLOCK = 64
 RECORDING_BLOCK = 8
@@ -30,19 +31,6 @@ The size depends on the program alone, never on the number of lanes: one lane ru
 
 TASKS_PER_THREAD = 4
 """More tasks than threads, so that a thread that was held up does not keep the others waiting."""
-
-
-class CacheError(OSError):
-    """The folder for compiled programs cannot be written; the message names it."""
-
-
-def default_cache() -> Path:
-    """The per-user folder for compiled programs, by the platform's convention."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "walkfold" / "programs"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "walkfold" / "programs"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "walkfold" / "programs"
 
 
 @dataclass
@@ -100,29 +88,8 @@ class CpuExecutor:
 
 
 def write_source(folder: Path, digest: str, text: str) -> Path:
-    """The text as ``program_<digest>.py`` in the folder, written whole or not at all (several processes may race).
-
-    The file's time is fixed: numba discards its cache when the source's time changes, and the digest already says
-    what the source is.
-    """
-    path = folder / f"program_{digest}.py"
-    if path.exists():
-        return path
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.utime(name, (0, 0))
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise CacheError(
-            f"{folder}: compiled programs cannot be stored ({error}); pass cache= a folder that can"
-        ) from error
-    return path
+    """The text as ``program_<digest>.py`` in the folder."""
+    return write_whole(folder / f"program_{digest}.py", text.encode())
 
 
 @functools.lru_cache(maxsize=64)

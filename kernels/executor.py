@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,14 @@ from kernels.program import Program
 class Inputs:
     """What a program's sources read.
 
-    ``rows`` float64 [bars, rows], truth as 1 and 0 · ``families`` each float64 [bars, assignments] · ``index`` int64
+    ``rows`` float64 [bars, rows], truth as 1 and 0 · ``families`` each float64 [bars, assignments], arrays of numpy or
+    of the executor's device · ``index`` int64
     [families, lanes]: each lane's column in each family · ``lanes`` float64 [lane values, lanes] · ``event`` bool
     [bars]: whether one of the program's event rows is true.
     """
 
     rows: NDArray[np.float64]
-    families: tuple[NDArray[np.float64], ...]
+    families: tuple[Any, ...]
     index: NDArray[np.int64]
     lanes: NDArray[np.float64]
     event: NDArray[np.bool_]
@@ -41,6 +42,26 @@ class Run:
 
 Execute: TypeAlias = Callable[[Program, Inputs, int, int, NDArray[np.float64]], Run]
 """Runs a program over bars [start, stop) from given states [states, lanes]."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where families are kept: ``upload`` and ``download`` move arrays there and back, ``write`` runs a program that
+    records one value a bar and leaves the matrix [bars, lanes] there.
+    """
+
+    upload: Callable[[NDArray[Any]], Any]
+    download: Callable[[Any], NDArray[Any]]
+    write: Callable[[Program, Inputs, int, int, NDArray[np.float64]], Any]
+
+
+def host(execute: Execute) -> Device:
+    """The memory of this process, with the executor that writes families."""
+
+    def write(program: Program, inputs: Inputs, start: int, stop: int, states: NDArray[np.float64]) -> Any:
+        return execute(program, inputs, start, stop, states).outputs[0]
+
+    return Device(lambda array: array, lambda array: array, write)
 
 
 @dataclass

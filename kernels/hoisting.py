@@ -6,11 +6,12 @@ is the program's body, for every bar and lane. What reads an event stays in the 
 without one. Equal nodes share a register.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kernels.expressions import nodes
 from kernels.indicators import INDICATORS
+from kernels.opcodes import OPCODES
 from kernels.program import Instruction, Output, Program, State
 from kernels.trace import Graph
 from kernels.values import Value
@@ -38,8 +39,14 @@ def dependencies(roots: Iterable[Value], events: frozenset[str] = frozenset()) -
     return found
 
 
-def hoist(graph: Graph, events: frozenset[str] = frozenset()) -> Hoisted:
-    """The graph as a checked program; ``events`` are the names of boolean columns that are rarely true."""
+def hoist(
+    graph: Graph, events: frozenset[str] = frozenset(), settings: Callable[[str], bool] = lambda _: False
+) -> Hoisted:
+    """The graph as a checked program.
+
+    ``events`` are the names of boolean columns that are rarely true; ``settings`` says of a column's name whether it
+    holds one number at all bars.
+    """
     builder = _Builder([*graph.following.values(), *graph.outputs.values()], events)
     for name in graph.initial:
         builder.register(graph.following[name])
@@ -48,8 +55,14 @@ def hoist(graph: Graph, events: frozenset[str] = frozenset()) -> Hoisted:
     states = tuple(State(name, graph.initial[name], builder.register(graph.following[name])) for name in graph.initial)
     outputs = tuple(Output(name, builder.register(value)) for name, value in graph.outputs.items())
     rare = tuple(place for place, row in enumerate(builder.rows) if row.op == "col" and row.detail in events)
-    program = Program(tuple(builder.instructions), states, outputs, rare).check()
+    fixed = tuple(place for place, row in enumerate(builder.rows) if _is_setting(row, settings))
+    program = Program(tuple(builder.instructions), states, outputs, rare, fixed).check()
     return Hoisted(program, tuple(builder.rows), tuple(builder.families), tuple(builder.lanes))
+
+
+def _is_setting(row: Value, settings: Callable[[str], bool]) -> bool:
+    leaves = [node for node in nodes(row) if node.op not in OPCODES and node.op != "constant"]
+    return all(leaf.op == "col" and settings(leaf.detail) for leaf in leaves)
 
 
 class _Builder:

@@ -21,7 +21,8 @@ class Opcode:
     """One operation: its types, its rules and its texts.
 
     ``numpy`` takes and returns floats or arrays (the definition); ``numba`` is a format string over the operands'
-    names; ``symbol`` is an infix or prefix sign for printing, empty where the operation prints as a call.
+    names, ``cuda`` one for C++ (float and double alike); ``symbol`` is an infix or prefix sign for printing, empty where
+    the operation prints as a call. ``slots`` is what it costs on a GPU, in instructions of its arithmetic unit.
     """
 
     name: str
@@ -31,7 +32,9 @@ class Opcode:
     nan: str
     numpy: Callable[..., Any]
     numba: str
+    cuda: str
     symbol: str = ""
+    slots: int = 1
 
     @property
     def arity(self) -> int:
@@ -57,18 +60,41 @@ _LOGIC = "cannot be NaN"
 _F, _FF, _B, _BB = (F64,), (F64, F64), (BOOL,), (BOOL, BOOL)
 
 _ROWS = (
-    Opcode("add", _FF, F64, "a + b", _PROPAGATES, np.add, "{0} + {1}", "+"),
-    Opcode("sub", _FF, F64, "a - b", _PROPAGATES, np.subtract, "{0} - {1}", "-"),
-    Opcode("mul", _FF, F64, "a * b", _PROPAGATES + ", or for 0 * inf", np.multiply, "{0} * {1}", "*"),
+    Opcode("add", _FF, F64, "a + b", _PROPAGATES, np.add, "{0} + {1}", "{0} + {1}", "+"),
+    Opcode("sub", _FF, F64, "a - b", _PROPAGATES, np.subtract, "{0} - {1}", "{0} - {1}", "-"),
+    Opcode("mul", _FF, F64, "a * b", _PROPAGATES + ", or for 0 * inf", np.multiply, "{0} * {1}", "{0} * {1}", "*"),
     Opcode(
-        "div", _FF, F64, "a / b; x / 0 is ±inf", _PROPAGATES + ", or for 0 / 0, inf / inf", np.divide, "{0} / {1}", "/"
+        "div",
+        _FF,
+        F64,
+        "a / b; x / 0 is ±inf",
+        _PROPAGATES + ", or for 0 / 0, inf / inf",
+        np.divide,
+        "{0} / {1}",
+        "{0} / {1}",
+        "/",
+        slots=10,
     ),
-    Opcode("neg", _F, F64, "-a, the sign of zero included", _PROPAGATES, np.negative, "-{0}", "-"),
-    Opcode("abs", _F, F64, "absolute value", _PROPAGATES, np.absolute, "abs({0})"),
-    Opcode("sqrt", _F, F64, "square root", _PROPAGATES + " or below zero", np.sqrt, "np.sqrt({0})"),
+    Opcode("neg", _F, F64, "-a, the sign of zero included", _PROPAGATES, np.negative, "-{0}", "-{0}", "-"),
+    Opcode("abs", _F, F64, "absolute value", _PROPAGATES, np.absolute, "abs({0})", "fabs({0})", slots=0),
+    Opcode(
+        "sqrt", _F, F64, "square root", _PROPAGATES + " or below zero", np.sqrt, "np.sqrt({0})", "sqrt({0})", slots=10
+    ),
     # math.floor would return an int64 under numba and turn NaN into -9.2e18.
-    Opcode("floor", _F, F64, "largest whole number <= a", _PROPAGATES, np.floor, "np.floor({0})"),
-    Opcode("trunc", _F, F64, "a rounded toward zero, keeping its sign", _PROPAGATES, np.trunc, "np.trunc({0})"),
+    Opcode(
+        "floor", _F, F64, "largest whole number <= a", _PROPAGATES, np.floor, "np.floor({0})", "floor({0})", slots=2
+    ),
+    Opcode(
+        "trunc",
+        _F,
+        F64,
+        "a rounded toward zero, keeping its sign",
+        _PROPAGATES,
+        np.trunc,
+        "np.trunc({0})",
+        "trunc({0})",
+        slots=2,
+    ),
     Opcode(
         "minimum",
         _FF,
@@ -77,6 +103,8 @@ _ROWS = (
         _PROPAGATES,
         _minimum,
         "({0} if ({0} < {1} or {0} != {0}) else {1})",
+        "(({0} < {1} || {0} != {0}) ? {0} : {1})",
+        slots=2,
     ),
     Opcode(
         "maximum",
@@ -86,16 +114,18 @@ _ROWS = (
         _PROPAGATES,
         _maximum,
         "({0} if ({0} > {1} or {0} != {0}) else {1})",
+        "(({0} > {1} || {0} != {0}) ? {0} : {1})",
+        slots=2,
     ),
-    Opcode("lt", _FF, BOOL, "a < b", _FALSE, np.less, "{0} < {1}", "<"),
-    Opcode("le", _FF, BOOL, "a <= b", _FALSE, np.less_equal, "{0} <= {1}", "<="),
-    Opcode("gt", _FF, BOOL, "a > b", _FALSE, np.greater, "{0} > {1}", ">"),
-    Opcode("ge", _FF, BOOL, "a >= b", _FALSE, np.greater_equal, "{0} >= {1}", ">="),
-    Opcode("eq", _FF, BOOL, "a == b; -0 equals +0", _FALSE, np.equal, "{0} == {1}", "=="),
-    Opcode("ne", _FF, BOOL, "a != b", "true if an operand is NaN", np.not_equal, "{0} != {1}", "!="),
-    Opcode("and", _BB, BOOL, "both", _LOGIC, np.logical_and, "{0} and {1}", "&"),
-    Opcode("or", _BB, BOOL, "either", _LOGIC, np.logical_or, "{0} or {1}", "|"),
-    Opcode("not", _B, BOOL, "negation", _LOGIC, np.logical_not, "not {0}", "~"),
+    Opcode("lt", _FF, BOOL, "a < b", _FALSE, np.less, "{0} < {1}", "{0} < {1}", "<"),
+    Opcode("le", _FF, BOOL, "a <= b", _FALSE, np.less_equal, "{0} <= {1}", "{0} <= {1}", "<="),
+    Opcode("gt", _FF, BOOL, "a > b", _FALSE, np.greater, "{0} > {1}", "{0} > {1}", ">"),
+    Opcode("ge", _FF, BOOL, "a >= b", _FALSE, np.greater_equal, "{0} >= {1}", "{0} >= {1}", ">="),
+    Opcode("eq", _FF, BOOL, "a == b; -0 equals +0", _FALSE, np.equal, "{0} == {1}", "{0} == {1}", "=="),
+    Opcode("ne", _FF, BOOL, "a != b", "true if an operand is NaN", np.not_equal, "{0} != {1}", "{0} != {1}", "!="),
+    Opcode("and", _BB, BOOL, "both", _LOGIC, np.logical_and, "{0} and {1}", "{0} & {1}", "&", slots=0),
+    Opcode("or", _BB, BOOL, "either", _LOGIC, np.logical_or, "{0} or {1}", "{0} | {1}", "|", slots=0),
+    Opcode("not", _B, BOOL, "negation", _LOGIC, np.logical_not, "not {0}", "!{0}", "~", slots=0),
     Opcode(
         "select",
         (BOOL, F64, F64),
@@ -104,6 +134,8 @@ _ROWS = (
         "the chosen operand as it is; the other one is ignored",
         _select,
         "({1} if {0} else {2})",
+        "({0} ? {1} : {2})",
+        slots=0,
     ),
 )
 

@@ -1,19 +1,22 @@
 """The plan of a sweep: what is computed once, for which lanes and windows, by which executor."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernels import numpy_executor
-from kernels.executor import Execute, Inputs, Run
+from kernels.calibration import work
+from kernels.dispatch import Workload
+from kernels.executor import Device, Execute, Inputs, Run
 from kernels.expressions import TARGET, nodes, parameters
 from kernels.hoisting import Hoisted, hoist
 from kernels.metrics import Totals
+from kernels.program import Program
 from kernels.rows import Array, Columns, Family, Lanes, RowWriter, distinct, lane_values
-from kernels.simulation import EVENTS, PERIOD_END, Conditions, account_graph, target_graph
+from kernels.simulation import EVENTS, PERIOD_END, Conditions, account_graph, is_setting, target_graph
 from kernels.strategy import Strategy
 from kernels.trace import pruned, without_outputs
 from kernels.values import Value
@@ -37,11 +40,12 @@ class Plan:
     start: int
     periods_per_year: float
     execute: Execute
+    device: Device
 
     def totals(self, states: Sequence[str], lanes: Lanes, count: int) -> list[Totals]:
         """Final values of the named states for each window, for ``count`` lanes."""
         graph = account_graph(self.strategy, self.conditions)
-        program = hoist(pruned(without_outputs(graph), frozenset(states)), EVENTS)
+        program = self._account(states)
         found = []
         for window, run in zip(self.windows, self._runs(program, lanes, count, self.windows), strict=True):
             final = {state.name: run.states[place] for place, state in enumerate(program.program.states)}
@@ -59,11 +63,20 @@ class Plan:
             )
         return found
 
+    def workload(self, states: Sequence[str], lanes: int) -> Workload:
+        """What computing the named states for so many lanes amounts to."""
+        bars = sum(stop - begin - 1 for begin, stop in self.windows)
+        return Workload(work(self._account(states).program), lanes, bars)
+
+    def _account(self, states: Sequence[str]) -> Hoisted:
+        graph = account_graph(self.strategy, self.conditions)
+        return hoist(pruned(without_outputs(graph), frozenset(states)), EVENTS, is_setting)
+
     def record(self, lane: Mapping[str, float], window: Window) -> tuple[Array, Array]:
         """(target at the window's first bar [1], recorded values [values, bars after it]) of one lane."""
         lanes = {name: np.array([value]) for name, value in lane.items()}
         graph = pruned(account_graph(self.strategy, self.conditions), frozenset())
-        run = next(iter(self._runs(hoist(graph, EVENTS), lanes, 1, (window,))))
+        run = next(iter(self._runs(hoist(graph, EVENTS, is_setting), lanes, 1, (window,))))
         return self._targets(lanes, 1, window, {}), run.outputs[:, :, 0]
 
     def period_ends(self, window: Window) -> NDArray[np.bool_]:
@@ -74,7 +87,7 @@ class Plan:
 
     def family_bytes(self, lanes: Lanes) -> int:
         """Memory of the families that the lanes need."""
-        program = hoist(target_graph(self.strategy), EVENTS)
+        program = hoist(target_graph(self.strategy), EVENTS, is_setting)
         assignments = [len(distinct(parameters(node), lanes)[0]) for node in program.families]
         return sum(assignments) * 8 * max(stop for _, stop in self.windows)
 
@@ -93,19 +106,33 @@ class Plan:
     def _targets(self, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Array:
         """The target decided at the close of the window's first bar [lanes]."""
         graph = target_graph(self.strategy)
-        hoisted = hoist(graph, EVENTS)
+        hoisted = hoist(graph, EVENTS, is_setting)
         remembers = any(node.op == "state" for node in nodes(*graph.following.values()))
         begin = self.start if remembers else window[0]
         inputs = self._inputs(hoisted, lanes, count, window, families)
-        # one bar is not worth a compilation, and numpy gives the same bits
-        execute = self.execute if window[0] > begin else numpy_executor.run
-        targets: Array = execute(hoisted.program, inputs, begin, window[0] + 1, np.zeros((1, count))).states[0]
+        if window[0] > begin:
+            run = self.execute(hoisted.program, inputs, begin, window[0] + 1, np.zeros((1, count)))
+        else:
+            run = self._single_bar(hoisted.program, inputs, begin, count)
+        targets: Array = run.states[0]
         return targets
+
+    def _single_bar(self, program: Program, inputs: Inputs, bar: int, count: int) -> Run:
+        """One bar on the numpy executor: not worth a compilation, and the bits are the same."""
+        lags = [item.detail[1] for item in program.instructions if item.op == "family"]
+        low = bar - max(lags, default=0)
+        near = replace(
+            inputs,
+            rows=inputs.rows[low : bar + 1],
+            families=tuple(self.device.download(family[low : bar + 1]) for family in inputs.families),
+            event=inputs.event[low : bar + 1],
+        )
+        return numpy_executor.run(program, near, bar - low, bar - low + 1, np.zeros((1, count)))
 
     def _inputs(
         self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family]
     ) -> Inputs:
-        writer = RowWriter(self.columns, self.execute)
+        writer = RowWriter(self.columns, self.device)
         for node in hoisted.families:
             if id(node) not in families:
                 families[id(node)] = writer.family(node, lanes)

@@ -12,7 +12,7 @@ desired position waits.
 from typing import NamedTuple
 
 from kernels.execution import Costs, Execution, Instrument
-from kernels.values import Number, Truth, absolute, known, trunc, where
+from kernels.values import Number, Truth, absolute, known, logical_and, logical_or, trunc, where
 
 
 class PortfolioState(NamedTuple):
@@ -78,6 +78,11 @@ def whole_contracts(target: Number, contracts: Number) -> Number:
     return trunc(target * contracts) + 0.0
 
 
+def trades(position: Number, desired: Number, bar: BarInputs) -> Truth:
+    """Whether anything changes hands in the bar: rarely, so what depends on it is kept under this one condition."""
+    return logical_and(bar.executable, logical_or(bar.rolled, desired != position))
+
+
 def traded_contracts(position: Number, desired: Number, rolled: Truth) -> Number:
     """Contracts that change hands from ``position`` to ``desired``: the difference, on a roll both legs in full."""
     return where(rolled, absolute(position) + absolute(desired), absolute(desired - position))
@@ -134,9 +139,10 @@ def portfolio_step(state: PortfolioState, bar: BarInputs, desired_contracts: Num
     contracts = traded_contracts(state.position, desired_contracts, bar.rolled)
     notional = traded_notional(state.position, desired_contracts, bar, terms)
     paid = trading_costs(contracts, notional, terms)
+    traded = trades(state.position, desired_contracts, bar)
     return PortfolioState(
         position=where(bar.executable, desired_contracts, state.position),
         mark=where(bar.executable, bar.close, state.mark),
         profit=where(bar.executable, profit, state.profit),
-        costs=state.costs if known(paid, 0.0) else where(bar.executable, state.costs + paid, state.costs),
+        costs=state.costs if known(paid, 0.0) else where(traded, state.costs + paid, state.costs),
     )

@@ -12,11 +12,12 @@ from kernels.annualisation import session_dates
 from kernels.bars import BarsError, bar_label
 from kernels.expressions import nodes
 from kernels.plan import Window
-from kernels.portfolio import BarInputs
-from kernels.simulation import CLOSE, MASKED, OLD_PRICE, OPEN, ROLLED, Conditions, settings_columns
+from kernels.portfolio import START, BarInputs
+from kernels.simulation import CLOSE, MARK, MASKED, OLD_PRICE, OPEN, ROLLED, Conditions, settings_columns
 from kernels.strategy import Strategy
 
-EXECUTORS = ("auto", "cpu", "numpy")
+EXECUTORS = ("auto", "cpu", "cuda", "numpy")
+PRECISIONS = ("fp64", "fp32", "mixed")
 
 
 class SweepError(ValueError):
@@ -25,12 +26,12 @@ class SweepError(ValueError):
 
 def check_settings(capital: float, returns: str, executor: str, precision: str) -> None:
     """Raises ``SweepError`` for a setting that is not one of the known ones."""
-    if executor == "cuda":
-        raise SweepError("executor='cuda': CUDA programs are not in this version; use executor='cpu'")
     if executor not in EXECUTORS:
         raise SweepError(f"executor={executor!r} is unknown: use one of {', '.join(map(repr, EXECUTORS))}")
-    if precision != "fp64":
-        raise SweepError(f"precision={precision!r}: only 'fp64' programs are in this version")
+    if precision not in PRECISIONS:
+        raise SweepError(f"precision={precision!r} is unknown: use one of {', '.join(map(repr, PRECISIONS))}")
+    if precision != "fp64" and executor != "cuda":
+        raise SweepError(f"precision={precision!r} runs on the GPU alone: use executor='cuda', or precision='fp64'")
     if returns not in ("session", "bar"):
         raise SweepError(f"returns={returns!r} is unknown: use 'session' or 'bar'")
     if not (np.isfinite(capital) and capital > 0):
@@ -83,6 +84,7 @@ def program_columns(
         OPEN: inputs.open,
         CLOSE: inputs.close,
         OLD_PRICE: inputs.old_price,
+        MARK: _marks(inputs),
         ROLLED: inputs.rolled,
         MASKED: ~inputs.executable,
     }
@@ -90,6 +92,13 @@ def program_columns(
         if node.op == "col" and node.detail not in columns:
             columns[node.detail] = _strategy_column(strategy, bars, node.detail)
     return {name: np.ascontiguousarray(column[:stop]) for name, column in columns.items()}
+
+
+def _marks(inputs: BarInputs) -> NDArray[np.float64]:
+    """The last close before each bar of a bar that could execute, 0 before the first: [bars]."""
+    closes = pd.Series(np.where(inputs.executable, inputs.close, np.nan)).ffill().shift()
+    marks: NDArray[np.float64] = closes.fillna(START.mark).to_numpy(dtype=np.float64)
+    return marks
 
 
 def period_ends(bars: pd.DataFrame, returns: str, stop: int) -> NDArray[np.bool_]:

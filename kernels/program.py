@@ -55,12 +55,15 @@ class Program:
 
     ``events`` are the boolean rows that are rarely true (a session's end, a roll, a mask). Executors may run a
     version of the program specialised for bars without events; the values do not depend on it.
+
+    ``settings`` are the rows that hold one number at all bars (the capital, costs): executors may read them once.
     """
 
     instructions: tuple[Instruction, ...]
     states: tuple[State, ...]
     outputs: tuple[Output, ...] = ()
     events: tuple[int, ...] = ()
+    settings: tuple[int, ...] = ()
 
     def check(self) -> "Program":
         """Itself, if operands come before use with the right types and states are unique; raises ``ProgramError``."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from kernels.executor import Execute, Inputs
+from kernels.executor import Device, Inputs
 from kernels.expressions import nodes, parameters
 from kernels.hoisting import hoist
 from kernels.indicators import INDICATORS, Recursive, Windowed
@@ -35,9 +36,11 @@ class WindowError(ValueError):
 
 @dataclass(frozen=True)
 class Family:
-    """``matrix`` [bars, assignments] and, for each lane, the place of its assignment in it: ``index`` [lanes]."""
+    """``matrix`` [bars, assignments], kept where the executor wants it, and, for each lane, the place of its assignment
+    in it: ``index`` [lanes].
+    """
 
-    matrix: Array
+    matrix: Any
     index: NDArray[np.int64]
 
 
@@ -60,9 +63,9 @@ def warm_up(root: Value, lanes: Lanes) -> int:
 class RowWriter:
     """Computes rows and families over fixed columns; what two of them share is computed once."""
 
-    def __init__(self, columns: Columns, execute: Execute) -> None:
+    def __init__(self, columns: Columns, device: Device) -> None:
         self._columns = columns
-        self._execute = execute
+        self._device = device
         self._bars = len(next(iter(columns.values())))
         self._done: dict[tuple[int, tuple[float, ...]], NDArray[Any]] = {}
 
@@ -77,7 +80,7 @@ class RowWriter:
         bound = {name: assignments[:, place].copy() for place, name in enumerate(names)}
         return Family(self._matrix(node, bound), index)
 
-    def _matrix(self, node: Value, bound: Lanes) -> Array:
+    def _matrix(self, node: Value, bound: Lanes) -> Any:
         windows = _windows(node, bound)
         count = len(windows)
         source = node.operands[0]
@@ -86,9 +89,9 @@ class RowWriter:
         indicator = INDICATORS[node.op]
         if isinstance(indicator, Recursive):
             return self._recursive(indicator, series, windows)
-        return _windowed(indicator, series, windows)
+        return _windowed(indicator, series, windows, self._device)
 
-    def _recursive(self, indicator: Recursive, series: Sequence[Array], windows: NDArray[np.int64]) -> Array:
+    def _recursive(self, indicator: Recursive, series: Sequence[Array], windows: NDArray[np.int64]) -> Any:
         sources, index = _distinct_arrays(series)
 
         def step(states: Mapping[str, Value]) -> tuple[dict[str, Value], dict[str, Value]]:
@@ -106,8 +109,7 @@ class RowWriter:
             event=np.zeros(self._bars, dtype=bool),
         )
         seed = np.full((1, len(windows)), np.nan)
-        matrix: Array = self._execute(program, inputs, 0, self._bars, seed).outputs[0]
-        return matrix
+        return self._device.write(program, inputs, 0, self._bars, seed)
 
     def _series(self, root: Value, binding: Mapping[str, float]) -> NDArray[Any]:
         key = (id(root), tuple(binding.values()))
@@ -125,11 +127,14 @@ class RowWriter:
             held = self._series(node.operands[0], {name: binding[name] for name in parameters(node.operands[0])})
             return _lagged(held, node.detail)
         bound = {name: np.array([binding[name]]) for name in parameters(node)}
-        return np.ascontiguousarray(self._matrix(node, bound)[:, 0])
+        return np.ascontiguousarray(self._device.download(self._matrix(node, bound)[:, 0]))
 
 
 def distinct(names: Sequence[str], lanes: Lanes) -> tuple[Array, NDArray[np.int64]]:
     """Distinct assignments of some parameters [assignments, parameters], and each lane's place among them."""
+    if len(names) == 1:  # by hashing, not by sorting all lanes
+        codes, values = pd.factorize(lanes[names[0]], sort=True)
+        return np.asarray(values)[:, np.newaxis], codes.astype(np.int64)
     table = np.stack([lanes[name] for name in names], axis=1)
     assignments, index = np.unique(table, axis=0, return_inverse=True)
     return assignments, index.reshape(-1).astype(np.int64)
@@ -170,12 +175,16 @@ def _windows(node: Value, lanes: Lanes) -> NDArray[np.int64]:
     return sizes.astype(np.int64)
 
 
-def _windowed(indicator: Windowed, series: Sequence[Array], windows: NDArray[np.int64]) -> Array:
+def _windowed(indicator: Windowed, series: Sequence[Array], windows: NDArray[np.int64], device: Device) -> Any:
     sources, index = _distinct_arrays(series)
-    rows: dict[int, Array] = {}
+    rows: dict[int, Any] = {}
     for place, source in enumerate(sources):
         lanes = np.flatnonzero(index == place).tolist()
-        rows.update(zip(lanes, indicator.rows(source, [int(windows[lane]) for lane in lanes]), strict=True))
+        rows.update(
+            zip(lanes, indicator.rows(device.upload(source), [int(windows[lane]) for lane in lanes]), strict=True)
+        )
+    if not isinstance(rows[0], np.ndarray):
+        return np.stack([rows[lane] for lane in range(len(windows))], axis=1)
     matrix = np.empty((len(sources[0]), len(windows)))
     for begin in range(0, len(matrix), TILE):  # bars that stay in the cache while all columns are written
         for lane, row in rows.items():

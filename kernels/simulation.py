@@ -17,7 +17,7 @@ from kernels.trace import Graph, trace
 from kernels.values import Number, Value, isnan, logical_not, maximum, minimum, where
 
 CAPITAL = "capital"
-OPEN, CLOSE, OLD_PRICE = "bar open", "bar close", "bar old price"
+OPEN, CLOSE, OLD_PRICE, MARK = "bar open", "bar close", "bar old price", "bar mark"
 ROLLED, MASKED, PERIOD_END = "bar rolled", "bar masked", "period end"
 EVENTS = frozenset({ROLLED, MASKED, PERIOD_END})
 """Boolean columns that are rarely true."""
@@ -49,7 +49,7 @@ def account_graph(strategy: Strategy, conditions: Conditions) -> Graph:
     initial = {
         TARGET: 0.0,
         "lowest": conditions.capital,
-        **{name: float(value) for name, value in START._asdict().items()},
+        **{name: float(value) for name, value in START._asdict().items() if name != "mark"},
         **tallies.start(conditions.capital),
     }
     return trace(lambda states: _account_step(strategy, conditions, states), initial)
@@ -85,7 +85,8 @@ def constants(target: Value) -> frozenset[float] | None:
 def _account_step(
     strategy: Strategy, conditions: Conditions, states: Mapping[str, Value]
 ) -> tuple[dict[str, Value], dict[str, Value]]:
-    before = PortfolioState(*(states[name] for name in PortfolioState._fields))
+    # every account is marked at the last close that could execute: a column, not a state of each lane
+    before = PortfolioState(states["position"], col(MARK), states["profit"], states["costs"])
     bar, terms = _bar(conditions), traced_terms(conditions.terms)
     desired = solvent(_desired(strategy, states[TARGET], conditions.terms), states["lowest"])
     after = portfolio_step(before, bar, desired, terms)
@@ -96,7 +97,7 @@ def _account_step(
     following = {
         TARGET: target,
         "lowest": where(equity < states["lowest"], equity, states["lowest"]),
-        **after._asdict(),
+        **{name: value for name, value in after._asdict().items() if name != "mark"},
         **tallies.step({name: states[name] for name in tallies.start(1.0)}, moment, terms),
     }
     values = (target, after.position, equity, after.profit, after.costs)
@@ -113,6 +114,11 @@ def traced_terms(terms: Terms) -> Terms:
 def settings_columns(conditions: Conditions) -> dict[str, float]:
     """What each settings column holds at every bar."""
     return {CAPITAL: conditions.capital, **{f"terms {k}": float(v) for k, v in conditions.terms._asdict().items()}}
+
+
+def is_setting(column: str) -> bool:
+    """Whether a column is one of ``settings_columns``."""
+    return column == CAPITAL or column.startswith("terms ")
 
 
 def _bar(conditions: Conditions) -> BarInputs:

@@ -24,7 +24,7 @@ def quiet(program: Program) -> Program:
     places = [moved[register] for register in needed]
     states = tuple(State(s.name, s.initial, r) for s, r in zip(program.states, places, strict=False))
     outputs = tuple(Output(o.name, r) for o, r in zip(program.outputs, places[len(states) :], strict=True))
-    return Program(instructions, states, outputs).check()
+    return Program(instructions, states, outputs, settings=program.settings).check()
 
 
 class _Folded:

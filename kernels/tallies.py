@@ -15,6 +15,7 @@ from kernels.portfolio import (
     money,
     traded_contracts,
     traded_notional,
+    trades,
     trading_costs,
 )
 from kernels.values import Number, Truth, absolute, logical_and, where
@@ -58,21 +59,26 @@ def step(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Number]:
 
 def _drawdown(tallies: Tallies, moment: Moment) -> dict[str, Number]:
     """Highest equity so far, the capital included, and the worst equity / peak - 1, at every bar's close."""
-    peak = where(moment.equity > tallies["peak"], moment.equity, tallies["peak"])
+    peak, worst = where(moment.equity > tallies["peak"], moment.equity, tallies["peak"]), tallies["drawdown"]
+    # a fall that is not within a millionth of the worst one needs no division, the dearest operation of a bar
+    near = moment.equity < (worst + 1.000001) * peak
     fall = moment.equity / peak - 1.0
-    return {"peak": peak, "drawdown": where(fall < tallies["drawdown"], fall, tallies["drawdown"])}
+    return {"peak": peak, "drawdown": where(near & (fall < worst), fall, worst)}
 
 
 def _returns(tallies: Tallies, moment: Moment) -> dict[str, Number]:
     """Simple returns of whole periods: profit over the equity at the period's start, the first one over the capital."""
     opening, ends = tallies["period_equity"], moment.period_end
-    gain = (moment.equity - opening) / opening
-    loss = where(gain < 0.0, gain, 0.0)
+    change = moment.equity - opening
+    moved = logical_and(ends, change != 0.0)  # a flat account adds nothing, and division by a GPU is slow for 0
+    gain = change / opening
+    square = gain * gain
+    lost = logical_and(moved, gain < 0.0)
     return {
         "period_equity": where(ends, moment.equity, opening),
-        "return_sum": where(ends, tallies["return_sum"] + gain, tallies["return_sum"]),
-        "return_squares": where(ends, tallies["return_squares"] + gain * gain, tallies["return_squares"]),
-        "downside_squares": where(ends, tallies["downside_squares"] + loss * loss, tallies["downside_squares"]),
+        "return_sum": where(moved, tallies["return_sum"] + gain, tallies["return_sum"]),
+        "return_squares": where(moved, tallies["return_squares"] + square, tallies["return_squares"]),
+        "downside_squares": where(lost, tallies["downside_squares"] + square, tallies["downside_squares"]),
     }
 
 
@@ -81,10 +87,11 @@ def _activity(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Numbe
     before, bar = moment.before, moment.bar
     contracts = traded_contracts(before.position, moment.desired, bar.rolled)
     notional = traded_notional(before.position, moment.desired, bar, terms)
+    traded, exposed = trades(before.position, moment.desired, bar), moment.after.position != 0.0
     return {
-        "exposed_bars": tallies["exposed_bars"] + where(moment.after.position != 0.0, 1.0, 0.0),
-        "contracts_traded": tallies["contracts_traded"] + where(bar.executable, contracts, 0.0),
-        "notional_traded": tallies["notional_traded"] + where(bar.executable, notional, 0.0),
+        "exposed_bars": where(exposed, tallies["exposed_bars"] + 1.0, tallies["exposed_bars"]),
+        "contracts_traded": where(traded, tallies["contracts_traded"] + contracts, tallies["contracts_traded"]),
+        "notional_traded": where(traded, tallies["notional_traded"] + notional, tallies["notional_traded"]),
         "equity_sum": tallies["equity_sum"] + moment.equity,
     }
 
@@ -103,12 +110,12 @@ def _trades(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Number]
     worth = before.profit + money(carried, terms) - before.costs - closing_costs
     gain = worth - tallies["worth"]
     left = (before.position != 0.0) & (before.position * moment.desired <= 0.0)
-    closed = logical_and(bar.executable, left)
-    won, lost = closed & (gain > 0.0), closed & (gain < 0.0)
+    closed = logical_and(trades(before.position, moment.desired, bar), left)
+    won, lost = logical_and(closed, gain > 0.0), logical_and(closed, gain < 0.0)
     return {
-        "trades": tallies["trades"] + where(closed, 1.0, 0.0),
-        "wins": tallies["wins"] + where(won, 1.0, 0.0),
-        "won": tallies["won"] + where(won, gain, 0.0),
-        "lost": tallies["lost"] + where(lost, gain, 0.0),
+        "trades": where(closed, tallies["trades"] + 1.0, tallies["trades"]),
+        "wins": where(won, tallies["wins"] + 1.0, tallies["wins"]),
+        "won": where(won, tallies["won"] + gain, tallies["won"]),
+        "lost": where(lost, tallies["lost"] + gain, tallies["lost"]),
         "worth": where(closed, worth, tallies["worth"]),
     }

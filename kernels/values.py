@@ -252,3 +252,12 @@ def logical_and(a: Truth, b: Truth) -> Truth:
     if isinstance(b, bool):
         return a if b else False
     return _dispatch("and", a, b)
+
+
+def logical_or(a: Truth, b: Truth) -> Truth:
+    """Either; a plain Python bool decides at once."""
+    if isinstance(a, bool):
+        return True if a else b
+    if isinstance(b, bool):
+        return True if b else a
+    return _dispatch("or", a, b)

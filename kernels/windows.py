@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels import device_windows
+
 Array: TypeAlias = NDArray[np.float64]
 Parts: TypeAlias = tuple[Array, ...]
 Join: TypeAlias = Callable[[Parts, int, Parts, int], Parts]
@@ -44,7 +46,13 @@ def deviations(x: Array, windows: Sequence[int]) -> list[tuple[Array, Array]]:
     """
     nothing = np.where(np.isnan(x), np.nan, 0.0)
     found = _doubling((x, nothing, nothing), windows, _join_moments)
-    return [(0.0 - offset, np.sqrt(squares / (w - 1))) for (_, offset, squares), w in zip(found, windows, strict=True)]
+    if isinstance(x, np.ndarray):
+        pairs = zip(found, windows, strict=True)
+        return [(0.0 - offset, np.sqrt(squares / (w - 1))) for (_, offset, squares), w in pairs]
+    distances = 0.0 - np.stack([offset for _, offset, _ in found])  # a device takes all windows in one operation
+    degrees = np.asarray([[w - 1.0] for w in windows], like=x)
+    spreads = np.sqrt(np.stack([squares for _, _, squares in found]) / degrees)
+    return list(zip(distances, spreads, strict=True))
 
 
 def _join_moments(recent: Parts, recent_bars: int, older: Parts, older_bars: int) -> Parts:
@@ -58,7 +66,7 @@ def _join_moments(recent: Parts, recent_bars: int, older: Parts, older_bars: int
 def _extremes(x: Array, windows: Sequence[int], extreme: np.ufunc) -> list[Array]:
     # two overlapping blocks cover any window, since counting a bar twice changes no extreme;
     # x + 0.0 turns -0 into +0: which zero a ufunc picks depends on where in the array it stands
-    results = [np.full(len(x), np.nan) for _ in windows]
+    results = [np.full_like(x, np.nan) for _ in windows]
     block, size = x + 0.0, 1
     while True:
         for result, window in zip(results, windows, strict=True):
@@ -67,7 +75,7 @@ def _extremes(x: Array, windows: Sequence[int], extreme: np.ufunc) -> list[Array
                 extreme(block[older:], block[: len(x) - older], out=result[older:])
         if 2 * size > max(windows):
             return results
-        longer = np.full(len(x), np.nan)
+        longer = np.full_like(x, np.nan)
         if size < len(x):
             extreme(block[size:], block[: len(x) - size], out=longer[size:])
         block, size = longer, 2 * size
@@ -84,6 +92,9 @@ def _shifted(parts: Parts, bars: int) -> Parts:
 
 
 def _doubling(blocks: Parts, windows: Sequence[int], join: Join) -> list[Any]:
+    if not isinstance(blocks[0], np.ndarray):  # a device's array: one operation for all windows, not one for each
+        with np.errstate(all="ignore"):
+            return device_windows.doubling(blocks, windows, join)
     results: list[Parts | None] = [None] * len(windows)
     covered = [0] * len(windows)
     size = 1

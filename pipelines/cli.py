@@ -66,6 +66,7 @@ def _parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--debug", action="store_true", help="full tracebacks")
+    parser.add_argument("--calibrate", action="store_true", help="doctor: measure this machine for executor=auto")
     parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
     known = parser.parse_intermixed_args(arguments)
     if known.command not in COMMANDS:
@@ -74,7 +75,11 @@ def _parse(arguments: Sequence[str]) -> Options:
         parser.exit(
             ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"
         )
-    return Options(known.command, tuple(known.words), known.json, known.quiet, known.debug, known.config)
+    if known.calibrate and known.command != "doctor":
+        parser.exit(ExitCode.USAGE, "pipeline: --calibrate belongs to `pipeline doctor`\n")
+    return Options(
+        known.command, tuple(known.words), known.json, known.quiet, known.debug, known.config, known.calibrate
+    )
 
 
 def _fail(options: Options, message: str, code: ExitCode) -> int:

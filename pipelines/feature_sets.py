@@ -119,9 +119,9 @@ def _mapped(path: Path) -> NDArray[Any]:
 
 def _last(store: Store) -> str:
     remembered = store.remembered(TASK)
-    if remembered is None or store.manifest(remembered["key"]) is None:
+    if not remembered or store.manifest(remembered[0]["key"]) is None:
         raise UsageError(f"the store {store.root} holds no feature set; make one with: pipeline run fold=0 store={store.root}")
-    return str(remembered["key"])
+    return str(remembered[0]["key"])
 
 
 def _matching(store: Store, key: str) -> str:

@@ -29,7 +29,8 @@ class Node:
     has is gathered into a list. `gate` is called with the artefact before it is written to the store and after it is read
     from it. `evaluates` names the rows a node looks at and `trials` how many things it tried there: a number, or the field of
     its artefact that holds it. `modules` is the configuration key of the user's modules that it imports; their code is in its
-    key. `split` cuts the work: called with the function's arguments it returns Parts, each computed by the function and
+    key. `narrowed` cuts a setting down to what the node reads of it at its place, so that a change of the rest does not reach
+    its key. `split` cuts the work: called with the function's arguments it returns Parts, each computed by the function and
     stored under a key of its own content; what reads the node gets a list.
     """
 
@@ -45,6 +46,7 @@ class Node:
     trials: int | str = 0
     libraries: tuple[str, ...] = ()
     modules: str = ""
+    narrowed: Mapping[str, Callable[[Any, Mapping[str, int | str]], Any]] = field(default_factory=dict)
     split: Callable[..., Sequence[Part]] | None = None
 
 
@@ -250,7 +252,8 @@ def _constants(
     values: dict[str, Any] = {}
     hashed: dict[str, Any] = {}
     for parameter, dotted in node.settings.items():
-        values[parameter] = setting_at(settings, dotted)
+        value = setting_at(settings, dotted)
+        values[parameter] = node.narrowed[parameter](value, place) if parameter in node.narrowed else value
         hashed[parameter] = as_tree_value(values[parameter])
     for parameter, axis in node.axes.items():
         values[parameter] = hashed[parameter] = place[axis]

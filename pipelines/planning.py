@@ -26,13 +26,15 @@ def _planned(task: Task, store: Store) -> PlannedTask:
     if store.manifest(task.key) is not None:
         return PlannedTask(task, True, "cached")
     before = store.remembered(task.name)
-    return PlannedTask(task, False, "never computed" if before is None else _difference(before, task))
+    if any(one.get("key") == task.key for one in before):
+        return PlannedTask(task, False, "its artefact is gone or damaged")
+    # of the last times it ran, with whatever data and configuration, the one that differs least explains best
+    reasons = min((_differences(one, task) for one in before), key=_size, default=["never computed"])
+    return PlannedTask(task, False, "; ".join(reasons) or "the format of artefacts changed")
 
 
-def _difference(before: Mapping[str, Any], task: Task) -> str:
-    """Name what changed since the task last ran: code, configuration (which keys), input (which) or libraries."""
-    if before.get("key") == task.key:
-        return "its artefact is gone or damaged"
+def _differences(before: Mapping[str, Any], task: Task) -> list[str]:
+    """Name what changed since the task ran so: code, configuration (which keys), input (which) or libraries."""
     old, new = before.get("parts", {}), task.parts
     reasons = []
     if old.get("code") != new["code"]:
@@ -45,7 +47,12 @@ def _difference(before: Mapping[str, Any], task: Task) -> str:
         reasons.append(f"input changed: {', '.join(inputs)}")
     if old.get("libraries") != new["libraries"]:
         reasons.append("library versions changed: " + ", ".join(_changed(old.get("libraries", {}), new["libraries"])))
-    return "; ".join(reasons) or "the format of artefacts changed"
+    return reasons
+
+
+def _size(reasons: list[str]) -> int:
+    """Count the single differences a list of reasons names."""
+    return sum(1 + reason.count(",") for reason in reasons)
 
 
 def _changed(old: Any, new: Any, path: str = "") -> list[str]:

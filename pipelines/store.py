@@ -20,6 +20,8 @@ from typing import Any
 
 from pipelines.errors import CorruptArtefactError, StoreError
 
+REMEMBERED = 8
+
 
 @dataclass(frozen=True)
 class Store:
@@ -119,16 +121,17 @@ class Store:
         return folder
 
     def remember(self, task: str, reference: Mapping[str, Any]) -> None:
-        """Note the last key of a task and what it was made of."""
-        write_text(self.root / "refs" / f"{task}.json", json.dumps(reference))
+        """Note the key of a task and what it was made of, newest first; only the last REMEMBERED are kept."""
+        others = [one for one in self.remembered(task) if one.get("key") != reference["key"]]
+        write_text(self.root / "refs" / f"{task}.json", json.dumps([reference, *others][:REMEMBERED]))
 
-    def remembered(self, task: str) -> dict[str, Any] | None:
-        """Return what `remember` noted, or None."""
+    def remembered(self, task: str) -> list[dict[str, Any]]:
+        """Return what `remember` noted, newest first; nothing where the file is missing or damaged."""
         try:
-            reference = json.loads((self.root / "refs" / f"{task}.json").read_bytes())
+            references = json.loads((self.root / "refs" / f"{task}.json").read_bytes())
         except (OSError, ValueError):
-            return None
-        return reference if isinstance(reference, dict) else None
+            return []
+        return [one for one in references if isinstance(one, dict)] if isinstance(references, list) else []
 
     def _set_aside(self, key: str) -> None:
         folder = self.folder(key)

@@ -14,3 +14,25 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real market data beside the repository (its licences forbid shipping it)")
     return folder
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing with them")
+
+
+@pytest.fixture(scope="session")
+def expect_golden(request: pytest.FixtureRequest):
+    """Compares a text with tests/kernels/golden/<name>; --update-golden writes it instead."""
+    folder = REPOSITORY / "tests" / "kernels" / "golden"
+
+    def compare(name: str, text: str) -> None:
+        path = folder / name
+        if request.config.getoption("--update-golden"):
+            path.write_text(text, encoding="utf-8")
+            return
+        assert path.is_file(), f"{path.name} is missing: run pytest --update-golden and review it"
+        assert text == path.read_text(encoding="utf-8"), (
+            f"{name} changed: review it, and accept it with --update-golden"
+        )
+
+    return compare

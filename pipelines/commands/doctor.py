@@ -1,4 +1,4 @@
-"""`pipeline doctor`: what this machine has, and what would fall back on it and why."""
+"""`pipeline doctor`: what this machine has, how fast it is, and what would fall back on it and why."""
 
 import json
 import os
@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from kernels.calibration import this_machine
+from kernels.fallback import cuda_refusal
+from pipelines.calibrations import calibrate, calibration_file, load, save
 from pipelines.cluster import gpu_refusal
 from pipelines.commands.options import Options
 from pipelines.configuration import load_settings
@@ -18,14 +21,15 @@ from pipelines.store import Store
 
 
 def execute(options: Options) -> int:
-    """Print the machine, its GPUs, the library versions, the store and what cannot run here."""
+    """Print the machine, its GPUs, the library versions, the store, what cannot run here; `--calibrate` measures it."""
     _, overrides = options.split()
     settings = load_settings(overrides, options.config)
     facts: dict[str, Any] = {
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {_memory()}",
         "gpus": _gpus(),
         "cluster=cuda": gpu_refusal() or "can run",
-        "sweep.executor": f"{settings.sweep.executor}: runs here, nothing falls back",
+        "sweep.executor": _executor(settings.sweep.executor),
+        "calibration": _calibration(options.calibrate),
         "store": _store(settings.store),
         "versions": versions(),
     }
@@ -34,6 +38,28 @@ def execute(options: Options) -> int:
     else:
         sys.stdout.write("".join(f"{name}: {_text(value)}\n" for name, value in facts.items()))
     return ExitCode.DONE
+
+
+def _executor(asked: str) -> str:
+    refusal = cuda_refusal()
+    if refusal is None:
+        return f"{asked}: runs here, nothing falls back"
+    if asked == "cuda":
+        return f"cuda: cannot run here ({refusal.reason}): {refusal.message}"
+    return f"{asked}: runs here; cuda would not ({refusal.reason}): {refusal.message}"
+
+
+def _calibration(measure: bool) -> str:
+    threads, path = os.cpu_count() or 1, calibration_file()
+    if measure:
+        save(calibrate(threads), path)
+    found = load(path, this_machine(threads))
+    if found is None:
+        return "none for this machine: run `pipeline doctor --calibrate`; executor=auto takes the CPU until then"
+    speeds = [f"cpu {found.cpu.work_per_second / 1e9:.3g} G instructions/s on {threads} threads"]
+    if found.cuda is not None:
+        speeds.append(f"cuda {found.cuda.work_per_second / 1e9:.3g} G on {found.machine.device}")
+    return f"{', '.join(speeds)} ({path})"
 
 
 def _text(value: Any) -> str:

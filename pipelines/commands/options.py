@@ -20,6 +20,7 @@ class Options:
     quiet: bool
     debug: bool
     config: Path | None
+    calibrate: bool = False
 
     def split(self, *own: str) -> tuple[dict[str, str], list[str]]:
         """Return the command's own `key=value` arguments and the configuration overrides; refuse bare words."""

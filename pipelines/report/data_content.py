@@ -21,7 +21,7 @@ FORMAT = "walkfold data report 1"
 def data_report_content(
     funnel: dict[str, Any],
     bars: pd.DataFrame,
-    features: NDArray[np.float64],
+    features: NDArray[np.floating],
     names: list[str],
     targets: NDArray[np.float64],
     findings: pd.DataFrame,
@@ -47,7 +47,7 @@ def data_report_content(
     """
     from pipelines.report.data_figures import draw_data_figures  # the plotting library: see report_content
 
-    valid: NDArray[np.bool_] = np.isfinite(features).all(axis=1)  # type: ignore[assignment]
+    valid: NDArray[np.bool_] = np.isfinite(features).all(axis=1)
     rows = np.flatnonzero(valid)
     days = day_columns(bars, valid, quarantine)
     rejected = rejected_by_rule(quarantine)
@@ -73,7 +73,7 @@ def data_report_content(
 
 
 def _features(
-    features: NDArray[np.float64], names: list[str], bars: pd.DataFrame, rows: NDArray[np.int64], train: tuple[int, int]
+    features: NDArray[np.floating], names: list[str], bars: pd.DataFrame, rows: NDArray[np.int64], train: tuple[int, int]
 ) -> list[dict[str, Any]]:
     """Distribution of every feature, and how far it drifts: train to rest, half to half, and between alternate dates.
 

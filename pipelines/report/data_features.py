@@ -20,7 +20,7 @@ _ROWS = 8_192  # at a time: they fit the cache
 
 
 def feature_entries(
-    features: NDArray[np.float64],
+    features: NDArray[np.floating],
     names: Sequence[str],
     rows: NDArray[np.int64],
     splits: dict[str, NDArray[np.bool_]],
@@ -49,7 +49,7 @@ def feature_entries(
     return entries
 
 
-def _columns(features: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+def _columns(features: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
     for start in range(0, features.shape[1], _COLUMNS):
         yield from np.ascontiguousarray(features[:, start : start + _COLUMNS].T)
 
@@ -98,7 +98,7 @@ def session_blocks(session: NDArray[np.int32]) -> tuple[NDArray[np.int64], list[
     return block[place].astype(np.int64), [int(date) for date in firsts]
 
 
-def correlation(features: NDArray[np.float64], names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, Any]:
+def correlation(features: NDArray[np.floating], names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, Any]:
     """Pearson correlations over `rows`, features in the order of an average-linkage tree on 1 - |correlation|.
 
     `values` are null where a feature is constant; `strong` lists the pairs beyond ±0.8, strongest first.
@@ -120,7 +120,7 @@ def correlation(features: NDArray[np.float64], names: Sequence[str], rows: NDArr
     }
 
 
-def pearson(features: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def pearson(features: NDArray[np.floating], rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Correlation matrix [F, F] over `rows`, in chunks of rows; NaN beside a constant or without two rows."""
     width = features.shape[1]
     if len(rows) < 2:

@@ -15,6 +15,7 @@ from pipelines.steps.feature_set import FeatureSet, clamped_returns, feature_mat
 from pipelines.steps.order_flow import NO_FLOW, flow_rows
 from validation.findings import COLUMNS, findings_table, no_findings
 from validation.gate import gate_features
+from validation.levels import carry_levels
 
 MASKED, VALID, HAS_FLOW = range(3)  # columns of DayRows.flags
 
@@ -120,12 +121,15 @@ def gate_day(value: DayFeatures, where: str) -> None:
 def joined_days(
     days: list[DayRows], bars: pd.DataFrame, exogenous: pd.DataFrame, limit: float, return_limit: float
 ) -> FeatureSet:
-    """Put the trade dates together as one feature set whose matrix lies in one piece, to be memory-mapped by training."""
+    """Put the trade dates together as one feature set whose matrix lies in one piece, to be memory-mapped by training.
+
+    The adjusted levels of masked bars are carried, so that no strategy's indicator sees a poisoned price.
+    """
     flags = np.concatenate([day.flags for day in days])
     return FeatureSet(
         features=np.concatenate([day.features for day in days]),
         targets=np.concatenate([day.targets for day in days]),
-        bars=with_exogenous(bars, exogenous).assign(masked=flags[:, MASKED]),
+        bars=carry_levels(with_exogenous(bars, exogenous).assign(masked=flags[:, MASKED])),
         names=days[0].names,
         findings=_joined_findings([day.findings for day in days]),
         valid=flags[:, VALID],

@@ -56,6 +56,12 @@ class StrategyRanking:
     trials: int
 
 
+def own_grid(grid: Mapping[str, tuple[float, ...]], place: Mapping[str, int | str]) -> dict[str, tuple[float, ...]]:
+    """Return the axes that the strategy at this place declares: the values of others do not touch its sweep."""
+    declared = STRATEGIES[str(place["strategy"])]().parameters
+    return {name: tuple(grid[name]) for name in declared}
+
+
 def sweep_chunk(
     bars: pd.DataFrame,
     fold: Fold,

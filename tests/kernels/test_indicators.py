@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from kernels import numpy_executor, windows
+from kernels.executor import host
 from kernels.expressions import col, hold, param, prev
 from kernels.indicators import ema, rolling_max, rolling_min, rolling_std, sma, zscore
 from kernels.rows import RowWriter, WindowError, lane_values, warm_up
@@ -18,7 +19,7 @@ WINDOWS = [1, 2, 3, 5, 8, 13, 64, 100]
 
 def row(expression, x):
     """The expression's series where ``col("x")`` is x."""
-    return RowWriter({"x": np.asarray(x, dtype=float)}, numpy_executor.run).row(expression)
+    return RowWriter({"x": np.asarray(x, dtype=float)}, host(numpy_executor.run)).row(expression)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +127,7 @@ def test_appended_bars_change_nothing_earlier(ours, walk, same_bits):
 
 
 def test_a_family_equals_its_single_rows(walk, same_bits):
-    writer = RowWriter({"x": walk}, numpy_executor.run)
+    writer = RowWriter({"x": walk}, host(numpy_executor.run))
     spans = np.array([20.0, 5.0, 20.0, 9.0])
     for ours in (ema, sma, zscore, rolling_max):
         family = writer.family(ours(col("x"), param("n")), {"n": spans})
@@ -137,7 +138,7 @@ def test_a_family_equals_its_single_rows(walk, same_bits):
 
 
 def test_indicators_of_expressions_that_read_parameters(walk, same_bits):
-    writer = RowWriter({"x": walk}, numpy_executor.run)
+    writer = RowWriter({"x": walk}, host(numpy_executor.run))
     nested = sma(prev(ema(col("x"), param("n"))) * param("k"), 4)
     family = writer.family(nested, {"n": np.array([3.0, 6.0]), "k": np.array([2.0, 3.0])})
     for lane, (span, factor) in enumerate([(3, 2.0), (6, 3.0)]):

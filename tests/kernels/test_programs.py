@@ -1,6 +1,5 @@
 """Programs: grammar, tracing, hoisting, specialisation; and numpy against cpu, op by op, on bits."""
 
-import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -12,81 +11,30 @@ from hypothesis import strategies as st
 
 from kernels import numpy_executor
 from kernels.cpu_executor import CacheError, CpuExecutor, default_cache, write_source
-from kernels.executor import Inputs, canonical
+from kernels.executor import canonical
 from kernels.expressions import col, param, prev
 from kernels.hoisting import hoist
-from kernels.indicators import ema, sma, zscore
+from kernels.indicators import ema, sma
 from kernels.numba_text import numba_text
 from kernels.opcodes import BOOL, F64, OPCODES
 from kernels.program import Instruction, Output, Program, ProgramError, State
-from kernels.rows import RowWriter, lane_values
 from kernels.specialise import quiet
 from kernels.trace import TraceError, pruned, trace
-from kernels.values import Value, apply, where
-
-SPECIAL = [
-    float("nan"),
-    float("inf"),
-    float("-inf"),
-    0.0,
-    -0.0,
-    5e-324,
-    -5e-324,
-    2.2e-308,
-    1e-308,
-    1e308,
-    -1e308,
-    1.0,
-    -1.5,
-    2.5,
-]
-
-
-def inputs_of(hoisted, columns, lanes, count):
-    """The program's inputs over columns [bars] and lanes [count]."""
-    writer = RowWriter(columns, numpy_executor.run)
-    bars = len(next(iter(columns.values())))
-    families = [writer.family(node, lanes) for node in hoisted.families]
-    rows = [writer.row(node) for node in hoisted.rows]
-    return Inputs(
-        rows=np.stack(rows, axis=1).astype(float) if rows else np.empty((bars, 0)),
-        families=tuple(family.matrix for family in families),
-        index=np.array([family.index for family in families], dtype=np.int64).reshape(-1, count),
-        lanes=np.array([lane_values(node, lanes, count) for node in hoisted.lanes], dtype=float).reshape(-1, count),
-        event=np.zeros(bars, dtype=bool),
-    )
-
-
-def number(value):
-    return value if value.type == F64 else where(value, 1.0, 0.0)
+from kernels.values import Value, where
+from tests.kernels.programs import EXPRESSIONS, SPECIAL, inputs_of, special_program
 
 
 @pytest.mark.parametrize("name", OPCODES)
 def test_every_opcode_is_documented_and_has_its_texts(name):
     row = OPCODES[name]
     assert row.doc and row.nan and row.result in (F64, BOOL) and set(row.operands) <= {F64, BOOL}
-    assert row.numba.format(*(f"v{place}" for place in range(row.arity))).count("v") >= row.arity
+    for text in (row.numba, row.cuda):
+        assert text.format(*(f"v{place}" for place in range(row.arity))).count("v") >= row.arity
+    assert row.slots >= 0
 
 
 def test_special_values_on_cpu_equal_numpy(program_cache, same_bits):
-    # every operation over every pair of special values, as states (lanes) and as rows (scalars): one program
-    pairs = list(itertools.product(SPECIAL, SPECIAL))
-    lanes = {"a": np.array([a for a, _ in pairs]), "b": np.array([b for _, b in pairs])}
-
-    def step(states):
-        a, b = states["a"], states["b"]
-        results = {}
-        for name, row in OPCODES.items():
-            for place, (x, y) in enumerate([(a, b), (a, col("x")), (col("x"), b)]):
-                operands = [x > y, x, y] if row.arity == 3 else [x, y][: row.arity]
-                kinds = zip(operands, row.operands, strict=True)
-                operands = [v > 0.0 if kind == BOOL and v.type == F64 else v for v, kind in kinds]
-                results[f"{name} {place}"] = number(apply(name, *operands))
-        return {"a": where(a == a, a, a), "b": where(b == b, b, b)}, results  # as they are at every bar
-
-    hoisted = hoist(trace(step, {"a": 0.0, "b": 0.0}))
-    inputs = inputs_of(hoisted, {"x": np.array(SPECIAL)}, {}, len(pairs))
-    start = np.stack([lanes["a"], lanes["b"]])
+    hoisted, inputs, start = special_program()  # every operation over every pair of special values: one program
     expected = numpy_executor.run(hoisted.program, inputs, 0, len(SPECIAL), start)
     found = CpuExecutor(2, program_cache).run(hoisted.program, inputs, 0, len(SPECIAL), start)
     for place, output in enumerate(hoisted.program.outputs):
@@ -120,35 +68,6 @@ def test_definitions_by_hand(name, operands, expected, same_bits):
     with np.errstate(all="ignore"):
         found = np.array([OPCODES[name].numpy(*map(np.asarray, operands))], dtype=float)
     assert same_bits(canonical(found), [expected])  # the bits of a NaN are no part of the definition
-
-
-EXPRESSIONS = st.recursive(
-    st.sampled_from(
-        [
-            col("x"),
-            col("y"),
-            prev(col("y"), 2),
-            param("p"),
-            param("q"),
-            sma(col("x"), param("n")),
-            ema(col("y"), param("n")),
-            prev(zscore(col("x"), param("n"))),
-            Value("state", (), F64, "s"),
-            where(col("x") > 0, 1.5, float("nan")),
-        ]
-    ),
-    lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["add", "sub", "mul", "div", "minimum", "maximum"]), inner, inner).map(
-            lambda t: apply(*t)
-        ),
-        st.tuples(st.sampled_from(["neg", "abs", "sqrt", "floor", "trunc"]), inner).map(lambda t: apply(*t)),
-        st.tuples(st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"]), inner, inner, inner).map(
-            lambda t: where(apply(t[0], t[1], t[2]), t[3], t[1])
-        ),
-        st.tuples(inner, inner, inner).map(lambda t: where(((t[0] > 0) & (t[1] != t[2])) | ~(t[2] < 1), t[0], t[1])),
-    ),
-    max_leaves=8,
-)
 
 
 @settings(max_examples=2, deadline=None, derandomize=True)

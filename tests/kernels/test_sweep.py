@@ -25,6 +25,7 @@ GRIDS = {
     "donchian_breakout": {"window": [3, 5, 8, 13]},
     "positions": {},
 }
+MADE = {**STRATEGIES, "positions": positions}
 RECORDED = ["target", "position", "equity", "profit", "costs"]
 COSTS = Costs(fee_per_contract=0.3, slippage_ticks=1)
 
@@ -36,7 +37,7 @@ def scored(strategy, bars, contract, **options):
 @pytest.mark.parametrize("name", GRIDS)
 def test_cpu_equals_numpy_on_bits(name, random_bars, contract, program_cache, same_bits):
     # one compilation a strategy, then data of many shapes through it: gaps, rolls, masks, odd session ends
-    strategy = STRATEGIES[name]()
+    strategy = MADE[name]()
     for seed in range(4):
         bars = random_bars(
             seed, bars=150 + 7 * seed, session_bars=17 + seed, rolls=1 + seed, masks=1 + 2 * seed, gaps=seed
@@ -115,14 +116,14 @@ def test_traces_of_both_executors_are_equal(random_bars, contract, program_cache
 @pytest.mark.parametrize("name", GRIDS)
 def test_chunks_change_no_bits(name, random_bars, contract, same_bits):
     bars = random_bars(13, bars=120, rolls=1, masks=3)
-    grid = combinations(GRIDS[name], STRATEGIES[name]())
-    whole = scored(STRATEGIES[name](), bars, contract, grid=grid, executor="numpy")
-    small = scored(STRATEGIES[name](), bars, contract, grid=grid, executor="numpy", row_bytes=1500)
+    grid = combinations(GRIDS[name], MADE[name]())
+    whole = scored(MADE[name](), bars, contract, grid=grid, executor="numpy")
+    small = scored(MADE[name](), bars, contract, grid=grid, executor="numpy", row_bytes=1500)
     assert same_bits(small.table, whole.table)
     assert whole.profile["chunks"] == 1 and (small.profile["chunks"] > 1 or not GRIDS[name])
-    start = warm_up(STRATEGIES[name](), grid)
+    start = warm_up(MADE[name](), grid)
     parts = [
-        scored(STRATEGIES[name](), bars, contract, grid=grid.iloc[rows], executor="numpy", start=start).table
+        scored(MADE[name](), bars, contract, grid=grid.iloc[rows], executor="numpy", start=start).table
         for rows in np.array_split(np.arange(len(grid)), min(3, len(grid)))
     ]
     assert same_bits(pd.concat(parts), whole.table)
@@ -133,7 +134,7 @@ def test_the_future_changes_nothing_earlier(name, random_bars, contract, same_bi
     # the prefix property: cut the data, or change every later bar, and no earlier position or equity moves
     bars = random_bars(14, bars=140, rolls=3, masks=5)
     row = {parameter: values[-1:] for parameter, values in GRIDS[name].items()}
-    whole = scored(STRATEGIES[name](), bars, contract, grid=row, executor="numpy").trace(0)[RECORDED]
+    whole = scored(MADE[name](), bars, contract, grid=row, executor="numpy").trace(0)[RECORDED]
     for cut in (45, 77, 139):
         changed = bars.copy()
         later = changed.index >= cut
@@ -141,7 +142,7 @@ def test_the_future_changes_nothing_earlier(name, random_bars, contract, same_bi
         changed.loc[later, "masked"] = ~changed.loc[later, "masked"]
         changed.loc[later, "target"] = 1.0
         for other in (bars.iloc[:cut], changed):
-            found = scored(STRATEGIES[name](), other, contract, grid=row, executor="numpy").trace(0)[RECORDED]
+            found = scored(MADE[name](), other, contract, grid=row, executor="numpy").trace(0)[RECORDED]
             assert same_bits(found[:cut], whole[:cut])
 
 
@@ -278,18 +279,18 @@ def test_combinations_in_order_within_the_constraint():
 def test_strategies_travel_between_processes(random_bars, contract, same_bits):
     bars = random_bars(22, bars=60)
     for name, grid in GRIDS.items():
-        sent = pickle.loads(pickle.dumps(STRATEGIES[name]()))
-        assert repr(sent.target) == repr(STRATEGIES[name]().target)
-        both = [scored(s, bars, contract, grid=grid, executor="numpy").table for s in (sent, STRATEGIES[name]())]
+        sent = pickle.loads(pickle.dumps(MADE[name]()))
+        assert repr(sent.target) == repr(MADE[name]().target)
+        both = [scored(s, bars, contract, grid=grid, executor="numpy").table for s in (sent, MADE[name]())]
         assert same_bits(both[0], both[1])
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"executor": "cuda"}, SweepError, r"executor='cuda': CUDA programs are not in this version"),
-        ({"executor": "gpu"}, SweepError, r"executor='gpu' is unknown: use one of 'auto', 'cpu', 'numpy'"),
-        ({"precision": "mixed"}, SweepError, r"precision='mixed': only 'fp64'"),
+        ({"executor": "gpu"}, SweepError, r"executor='gpu' is unknown: use one of 'auto', 'cpu', 'cuda', 'numpy'"),
+        ({"precision": "fp16"}, SweepError, r"precision='fp16' is unknown: use one of 'fp64', 'fp32', 'mixed'"),
+        ({"precision": "mixed"}, SweepError, r"precision='mixed' runs on the GPU alone: use executor='cuda'"),
         ({"returns": "day"}, SweepError, r"returns='day' is unknown"),
         ({"capital": 0.0}, SweepError, r"capital=0.0: must be finite and > 0"),
         ({"metrics": ["sharp"]}, MetricError, r"metric 'sharp' is unknown"),

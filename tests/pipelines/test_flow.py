@@ -17,14 +17,6 @@ def run(capsys, store: Path, settings, *words: str) -> dict:
     return answer
 
 
-@pytest.fixture(scope="module")
-def serial_store(tmp_path_factory, small_settings):
-    """The flow run once, serially."""
-    store = tmp_path_factory.mktemp("serial") / "store"
-    assert main(["run", "fold=0", f"store={store}", *small_settings, "cluster=serial", "--quiet"]) == 0
-    return store
-
-
 def test_the_serial_run_reports_every_model_and_a_second_run_finds_everything_cached(
     capsys, serial_store, small_settings
 ):
@@ -61,6 +53,9 @@ def test_the_plan_says_what_is_cached_and_why_the_rest_is_not(capsys, serial_sto
     assert rows["feature_set"]["cached"] and rows["normalised[fold=0]"]["cached"]
     chunk = rows["sweep[fold=0,strategy=ema_cross,chunk=0]"]
     assert not chunk["cached"] and chunk["reason"] == "configuration changed: costs.slippage_ticks"
+    rows = planned("sweep.grid.fast=6")
+    assert not rows["sweep[fold=0,strategy=ema_cross,chunk=0]"]["cached"]
+    assert rows["sweep[fold=0,strategy=zscore_reversion,chunk=0]"]["cached"], "fast is no parameter of this strategy"
 
 
 def test_a_plan_refuses_folds_that_do_not_exist_and_computes_nothing(capsys, tmp_path, serial_store, small_settings):
@@ -75,7 +70,7 @@ def test_a_plan_refuses_folds_that_do_not_exist_and_computes_nothing(capsys, tmp
 def test_a_damaged_artefact_is_recomputed_and_the_result_is_the_same(capsys, serial_store, small_settings, contents):
     before = contents(serial_store)
     store = Store(serial_store)
-    reference = store.remembered("feature_set")
+    reference = store.remembered("feature_set")[0]
     path = store.folder(reference["key"]) / "features.npy"
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 16

@@ -126,3 +126,15 @@ def test_the_plan_says_why(tmp_path):
     store.remember("label", {"key": "x", "parts": {**graph(1.0)["label"].parts, "code": "older"}})
     rows = {row.task.name: row.reason for row in plan(graph(2.0), store)}
     assert rows["label"] == "code changed; input changed: rows"
+
+
+def test_the_nearest_earlier_run_explains_what_changed(tmp_path):
+    store = Store.open(tmp_path)
+    task = graph(2.0)["whole"]
+    near = {"key": "near", "parts": {**task.parts, "configuration": {"scale": 3.0}}}
+    far = {"key": "far", "parts": {**task.parts, "configuration": {"scale": 3.0}, "inputs": {"parts": []}, "code": "x"}}
+    store.remember("whole", near)
+    store.remember("whole", far)
+    assert [one["key"] for one in store.remembered("whole")] == ["far", "near"]
+    rows = {row.task.name: row.reason for row in plan(graph(2.0), store)}
+    assert rows["whole"] == "configuration changed: scale"

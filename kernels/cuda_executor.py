@@ -1,0 +1,204 @@
+"""The ``cuda`` executor: a program's kernel over all lanes, a thread each, on the current GPU.
+
+Rows and lanes are sent once a run, families stay on the device where they were written. Lanes that do not fit into the
+memory limit run one part after another; the parts do not change any value. In fp64 the results are equal on bits to
+the other executors'; fp32 rounds every operation to single precision and is for scanning alone.
+"""
+
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.cuda_modules import Kernel, Modules
+from kernels.cuda_text import SHAPES, Shape, cuda_text, family_count, records
+from kernels.executor import Device, Inputs, Run, canonical
+from kernels.program import Program
+
+SHARE_OF_FREE_MEMORY = 0.8
+"""Part of the free device memory that lanes may take where no limit is given."""
+
+REGISTERS = 65_536
+"""Registers of a multiprocessor, on every architecture since compute capability 3.5; handed out by eights a thread."""
+
+
+class DeviceMemoryError(MemoryError):
+    """Not even a block of lanes fits into the device memory that may be used; the message names both sizes."""
+
+
+@dataclass
+class CudaExecutor:
+    """Runs programs on the current device; machine code is kept in ``cache``.
+
+    ``memory``: bytes that a run's lanes may take on the device (default: most of what is free). ``kernel_seconds``
+    sums the time that kernels ran, ``launches`` their number.
+    """
+
+    cache: Path
+    precision: str = "fp64"
+    memory: int | None = None
+    shape: Shape | None = None
+    kernel_seconds: float = 0.0
+    launches: int = 0
+    peak_bytes: int = 0
+    compile_seconds: float = 0.0
+    _modules: Modules | None = None
+    _chosen: dict[Program, Kernel] = field(default_factory=dict)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that ran, in the order of first use."""
+        return tuple(self._chosen.values())
+
+    @property
+    def device(self) -> Device:
+        """The memory that this executor's families are kept in."""
+        return Device(self._upload, _download, self._write)
+
+    def run(self, program: Program, inputs: Inputs, start: int, stop: int, states: NDArray[np.float64]) -> Run:
+        """Runs bars [start, stop) from ``states`` [states, lanes], which is not changed."""
+        count = states.shape[1]
+        shared = self._shared(program, inputs)
+        final = np.empty(states.shape)
+        outputs = np.empty((len(program.outputs), stop - start, count))
+        step = self._lanes_at_once(program, stop - start, count)
+        for low in range(0, count, step):
+            part = slice(low, min(low + step, count))
+            left, recorded = self._launch(program, inputs, shared, start, stop, states, part)
+            final[:, part] = left.get()
+            if program.outputs:
+                outputs[:, :, part] = recorded.get()
+        if self.precision == "fp64":
+            return Run(final, outputs)
+        return Run(canonical(final), canonical(outputs))  # widening a NaN may keep its float32 payload
+
+    def _write(self, program: Program, inputs: Inputs, start: int, stop: int, states: NDArray[np.float64]) -> Any:
+        """The one recorded value [bars, lanes], left on the device."""
+        shared = self._shared(program, inputs)
+        every = slice(0, states.shape[1])
+        return self._launch(program, inputs, shared, start, stop, states, every)[1][0]
+
+    @property
+    def _real(self) -> type[np.floating[Any]]:
+        return np.float64 if self.precision == "fp64" else np.float32
+
+    def _upload(self, array: NDArray[Any]) -> Any:
+        import cupy
+
+        return cupy.asarray(array)
+
+    def _shared(self, program: Program, inputs: Inputs) -> list[Any]:
+        """Rows, events, settings and families on the device: what all lanes read."""
+        import cupy
+
+        record = records(program)
+        rows = np.zeros((len(inputs.rows), record.width), self._real)
+        rows[:, : len(record.varying)] = inputs.rows[:, list(record.varying)]
+        settings = [self._real(inputs.rows[0, row]) for row in record.settings]
+        families = [cupy.asarray(f, dtype=self._real, order="C") for f in inputs.families[: family_count(program)]]
+        return [cupy.asarray(rows), cupy.asarray(inputs.event.view(np.uint8)), settings, families]
+
+    def _launch(
+        self,
+        program: Program,
+        inputs: Inputs,
+        shared: list[Any],
+        start: int,
+        stop: int,
+        states: NDArray[np.float64],
+        part: slice,
+    ) -> tuple[Any, Any]:
+        """Final states and outputs of some lanes, on the device."""
+        import cupy
+
+        rows, event, settings, families = shared
+        count = part.stop - part.start
+        final = self._states(states[:, part])
+        outputs = cupy.empty((len(program.outputs), stop - start, count), self._real)
+        lanes = cupy.asarray(np.ascontiguousarray(inputs.lanes[:, part], dtype=self._real))
+        index = cupy.asarray(np.ascontiguousarray(inputs.index[:, part], dtype=np.int32))
+        order = _order(index, count)
+        pairs = [value for family in families for value in (family, np.int32(family.shape[1]))]
+        numbers = [np.int32(start), np.int32(stop), np.int32(count)]
+        kernel = self._kernel(program)
+        threads = (self.shape or SHAPES[self.precision]).threads
+        begun, ended = cupy.cuda.Event(), cupy.cuda.Event()
+        begun.record()
+        blocks = -(-count // threads)
+        arguments = (rows, event, order, index, lanes, final, outputs, *numbers, *settings, *pairs)
+        kernel.function((blocks,), (threads,), arguments)
+        ended.record()
+        ended.synchronize()
+        self.kernel_seconds += cupy.cuda.get_elapsed_time(begun, ended) / 1e3
+        self.launches += 1
+        self.peak_bytes = max(self.peak_bytes, cupy.get_default_memory_pool().used_bytes())
+        return final, outputs
+
+    def _states(self, states: NDArray[np.float64]) -> Any:
+        """The states on the device; one that starts alike in all lanes is filled there, not sent."""
+        import cupy
+
+        final = cupy.empty(states.shape, self._real)
+        for place, values in enumerate(states):
+            if len(values) and np.all(values == values[0]):
+                final[place] = values[0]
+            else:
+                final[place] = cupy.asarray(values)
+        return final
+
+    def _kernel(self, program: Program) -> Kernel:
+        if program not in self._chosen:
+            begun = time.perf_counter()
+            self._chosen[program] = self._best(program)
+            self.compile_seconds += time.perf_counter() - begun
+        return self._chosen[program]
+
+    def _best(self, program: Program) -> Kernel:
+        """The kernel with the most blocks on a multiprocessor that keeps all values in registers."""
+        if self._modules is None:
+            self._modules = Modules(self.cache)
+        shape = self.shape or SHAPES[self.precision]
+        plain = self._modules.kernel(cuda_text(program, self.precision, shape))
+        if self.shape is not None or program.outputs:  # a program that records every bar runs few lanes
+            return plain
+        blocks = REGISTERS // (-(-plain.registers // 8) * 8 * shape.threads)
+        for wanted in (blocks + 1, blocks):
+            crowded = self._modules.kernel(cuda_text(program, self.precision, replace(shape, blocks=wanted)))
+            if crowded.local_bytes == 0:
+                return crowded
+        return plain
+
+    def _lanes_at_once(self, program: Program, bars: int, count: int) -> int:
+        import cupy
+
+        size = np.dtype(self._real).itemsize
+        lane_values = sum(item.op == "lane" for item in program.instructions)
+        needed = size * (len(program.states) + lane_values + len(program.outputs) * bars)
+        needed += 4 * (family_count(program) + 3)
+        pool = cupy.get_default_memory_pool()
+        free = cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes()
+        limit = int(free * SHARE_OF_FREE_MEMORY) if self.memory is None else self.memory
+        if needed > limit:
+            raise DeviceMemoryError(
+                f"a lane takes {needed:,} bytes on the device, {limit:,} may be used: give more memory or fewer bars"
+            )
+        return min(count, limit // needed) if count else 1
+
+
+def _order(index: Any, count: int) -> Any:
+    """Lanes in the order in which threads take them: neighbours read the same or neighbouring addresses."""
+    import cupy
+
+    if len(index) == 0 or count <= 1:
+        return cupy.arange(count, dtype=np.int32)
+    return cupy.lexsort(index).astype(np.int32)
+
+
+def _download(array: Any) -> NDArray[Any]:
+    import cupy
+
+    downloaded: NDArray[Any] = cupy.asnumpy(array)
+    return downloaded

@@ -1,0 +1,89 @@
+// A walkfold program; written by kernels.cuda_text, named by its digest.
+typedef double real;
+typedef double2 real2;
+
+__device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
+__device__ __forceinline__ void prefetch(const real* address) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(128, 1)
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting0, const real setting3, const real* __restrict__ family0, const int columns0) {
+    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread >= count) return;
+    const int lane = order[thread];
+    const size_t all = count;
+    real s0 = states[0 * all + lane];
+    real s1 = states[1 * all + lane];
+    real s2 = states[2 * all + lane];
+    real s3 = states[3 * all + lane];
+    real s4 = states[4 * all + lane];
+    const real lane0 = lanes[0 * all + lane];
+    const real lane1 = lanes[1 * all + lane];
+    const real lane2 = lanes[2 * all + lane];
+    const real lane3 = lanes[3 * all + lane];
+    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
+    const real* record = rows + (size_t)start * 2;
+#pragma unroll 1
+    for (int t = start; t < stop; ++t, record += 2, f0 += columns0) {
+        if (t + 1 < stop) { prefetch(f0 + 1 * (size_t)columns0); }
+        const real2 r0 = __ldg((const real2*)(record + 0));
+        const real v0 = __ldg(f0);
+        const real v1 = lane0;
+        const bool v2 = v0 > v1;
+        const real v3 = -0x1.0000000000000p+0;
+        const real v4 = lane1;
+        const bool v5 = v0 < v4;
+        const real v6 = 0x1.0000000000000p+0;
+        const real v7 = s0;
+        const real v8 = 0x0.0p+0;
+        const bool v9 = v7 < v8;
+        const real v10 = lane2;
+        const bool v11 = v0 < v10;
+        const bool v12 = v9 & v11;
+        const bool v13 = v7 > v8;
+        const real v14 = lane3;
+        const bool v15 = v0 > v14;
+        const bool v16 = v13 & v15;
+        const bool v17 = v12 | v16;
+        const real v18 = (v17 ? v8 : v7);
+        const real v19 = (v5 ? v6 : v18);
+        const real v20 = (v2 ? v3 : v19);
+        const real v21 = setting0;
+        const real v22 = s3;
+        const real v23 = s2;
+        const real v24 = r0.x;
+        const real v25 = v23 * v24;
+        const real v26 = s1;
+        const bool v27 = v26 > v8;
+        const real v28 = (v27 ? v7 : v8);
+        const real v29 = r0.y;
+        const real v30 = v28 * v29;
+        const real v31 = v25 + v30;
+        const real v32 = v22 + v31;
+        const bool v33 = v28 != v23;
+        const real v34 = s4;
+        const real v35 = v28 - v23;
+        const real v36 = fabs(v35);
+        const real v37 = setting3;
+        const real v38 = v36 * v37;
+        const real v39 = v34 + v38;
+        const real v40 = (v33 ? v39 : v34);
+        const real v41 = v32 - v40;
+        const real v42 = v21 + v41;
+        const bool v43 = v42 < v26;
+        const real v44 = (v43 ? v42 : v26);
+        s0 = v20;
+        s1 = v44;
+        s2 = v28;
+        s3 = v32;
+        s4 = v40;
+    }
+    states[0 * all + lane] = canonical(s0);
+    states[1 * all + lane] = canonical(s1);
+    states[2 * all + lane] = canonical(s2);
+    states[3 * all + lane] = canonical(s3);
+    states[4 * all + lane] = canonical(s4);
+}

@@ -1,0 +1,103 @@
+"""Sweeps of the strategies that ship, with and without rolls, masks, costs and sessions: what executors agree on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from kernels.execution import Costs, Instrument
+from kernels.expressions import col, hold, param, where
+from kernels.indicators import sma
+from kernels.metrics import METRICS, reads
+from kernels.plan import Plan
+from kernels.program import Program
+from kernels.strategies import STRATEGIES, positions
+from kernels.strategy import Strategy
+from kernels.sweep import sweep
+from tests.kernels.conftest import make_bars
+
+CONTRACT = Instrument("TEST", tick_size=0.25, multiplier=50.0, fee_per_contract=2.1)
+FIVE = ("total_return", "sharpe", "sortino", "max_drawdown", "trades")
+
+
+def sma_band() -> Strategy:
+    """Long above slow + band, short below slow - band, else held: the reference of the benchmarks."""
+    fast, slow, band = sma(col("adj_close"), param("fast")), sma(col("adj_close"), param("slow")), param("band")
+    target = where(fast > slow + band, 1.0, where(fast < slow - band, -1.0, hold()))
+    return Strategy("sma_band", target, constraint=param("fast") < param("slow"))
+
+
+GRIDS = {
+    "ema_cross": {"fast": [2, 3, 5, 8], "slow": [4, 7, 12, 20]},
+    "zscore_reversion": {"window": [5, 9, 14], "entry": [0.8, 1.3], "exit": [-0.2, 0.4]},
+    "donchian_breakout": {"window": [3, 5, 8, 13]},
+    "positions": {},
+    "sma_band": {"fast": [2, 3, 5], "band": [0.0, 0.5], "slow": [4, 7, 12, 20]},
+}
+
+
+FREE = Costs()
+EVERY_COST = Costs(fee_bps=0.5, fee_per_contract=0.3, slippage_bps=0.2, slippage_ticks=1)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One sweep: a strategy over bars with some rolls, masks and gaps, some costs, metrics and a kind of returns."""
+
+    name: str
+    strategy: str
+    rolls: int = 0
+    masks: int = 0
+    gaps: int = 0
+    costs: Costs = FREE
+    metrics: Sequence[str] = tuple(METRICS)
+    returns: str = "session"
+    multiplier: float = 50.0
+
+    def made(self) -> Strategy:
+        return {**STRATEGIES, "positions": positions, "sma_band": sma_band}[self.strategy]()
+
+    def bars(self) -> pd.DataFrame:
+        return make_bars(5, bars=260, rolls=self.rolls, masks=self.masks, gaps=self.gaps)
+
+    def run(self, executor: str = "numpy", **options):
+        return sweep(
+            self.made(),
+            self.bars(),
+            instrument=Instrument("TEST", 0.25, self.multiplier, fee_per_contract=2.1),
+            grid=GRIDS[self.strategy] or None,
+            costs=self.costs,
+            capital=150_000.0,
+            metrics=self.metrics,
+            returns=self.returns,
+            executor=executor,
+            **options,
+        )
+
+    def plan(self) -> Plan:
+        return self.run()._plan
+
+    def program(self) -> Program:
+        return self.plan()._account(sorted(reads(self.metrics))).program
+
+
+CASES = (
+    Case("ema_cross_all", "ema_cross"),
+    Case("ema_cross_five_by_bar", "ema_cross", metrics=FIVE, returns="bar"),
+    Case("ema_cross_rolls_masks_costs", "ema_cross", rolls=3, masks=12, costs=EVERY_COST),
+    Case("zscore_reversion_all", "zscore_reversion", gaps=7),
+    Case("zscore_reversion_masks", "zscore_reversion", masks=9, costs=Costs(slippage_ticks=1)),
+    Case("zscore_reversion_return", "zscore_reversion", metrics=("total_return",), returns="bar", multiplier=1.0),
+    Case("donchian_breakout_rolls", "donchian_breakout", rolls=4, costs=Costs(slippage_ticks=1)),
+    Case("donchian_breakout_trades", "donchian_breakout", metrics=("trades", "win_rate", "profit_factor")),
+    Case("positions_costs", "positions", rolls=2, masks=5, costs=EVERY_COST),
+    Case("sma_band_five_by_bar", "sma_band", metrics=FIVE, returns="bar"),
+    Case("sma_band_all_by_bar", "sma_band", returns="bar", costs=Costs(slippage_ticks=1)),
+)
+
+
+def same_tables(a: pd.DataFrame, b: pd.DataFrame) -> bool:
+    """Whether two result tables are equal on bits."""
+    left, right = (np.ascontiguousarray(table.to_numpy(dtype=np.float64)).view(np.int64) for table in (a, b))
+    return list(a.columns) == list(b.columns) and left.shape == right.shape and bool(np.all(left == right))
