@@ -26,8 +26,9 @@ def flow_graph(settings: Settings, folds: Sequence[int]) -> Graph:
     check_grid(settings)
     check_features(settings)
     axes: Axes = {
-        "file": lambda place: list(range(len(files["bars"]))),
-        "part": lambda place: list(range(len(files["bars"][int(place["file"])].pieces))),
+        "file": lambda place: list(range(len(files["bars"]) or 1)),  # bars from trades count as one
+        "part": lambda place: list(range(len(files["bars"][int(place["file"])].pieces))) if files["bars"] else [],
+        "traded": lambda place: [0] if files["trades"] else [],
         "flow_file": lambda place: list(range(len(files["flow"]))),
         "fold": lambda place: list(folds),
         "strategy": lambda place: list(settings.sweep.strategies),

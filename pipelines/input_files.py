@@ -7,8 +7,8 @@ from typing import Any
 
 from kernels.features.selection import ORDER_FLOW
 from loaders.errors import DamagedFileError, DataError
-from loaders.files import DataFile, list_data_files
-from loaders.layouts import BARS, DEFINITIONS, MBP_10, STATISTICS, TBBO, TRADES
+from loaders.files import DataFile, list_any_files, list_data_files
+from loaders.layouts import BARS, DEFINITIONS, MBP_10, STATISTICS, TBBO, TRADE_SCHEMAS, TRADES
 from loaders.partitions import partitions
 from loaders.records import Partition
 from pipelines import keys
@@ -35,11 +35,12 @@ class InputFile:
 def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
     """List and hash the DBN files of the data folder by what they hold, in the order of their data.
 
-    Raises UsageError for a folder without bars, RejectedDataError for a damaged file. Books and trades are listed where the
-    feature set has order flow and the folder has a book.
+    Raises UsageError for a folder without bars (or, where bars are made from them, without trades), RejectedDataError for a
+    damaged file. Books and trades are listed where the feature set has order flow and the folder has a book.
     """
+    made = settings.load.from_trades
     try:
-        listed = list_data_files(Path(settings.data))
+        listed = (list_any_files if made else list_data_files)(Path(settings.data))
     except DamagedFileError as error:
         raise RejectedDataError(str(error)) from None
     except DataError as error:
@@ -47,7 +48,8 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
     truth = Path(settings.data) / "truth.json"
     records = settings.load.partition_records
     return {
-        "bars": tuple(_hashed(one.path, _pieces(one.path, records)) for one in listed if one.kind == BARS),
+        "bars": tuple(_hashed(one.path, _pieces(one.path, records)) for one in listed if one.kind == BARS and not made),
+        "trades": tuple(_hashed(path) for path in _trade_files(listed, settings.data)) if made else (),
         "definitions": tuple(_hashed(one.path) for one in listed if one.kind == DEFINITIONS),
         "statistics": tuple(_hashed(one.path) for one in listed if one.schema == STATISTICS),
         "flow": tuple(_hashed(path) for path in _flow_files(listed, settings.features.include)),
@@ -95,6 +97,16 @@ def _flow_files(listed: Sequence[DataFile], include: Iterable[str]) -> list[Path
     found = [one for one in listed if one.schema in FLOW_SCHEMAS]
     wanted = ORDER_FLOW in include and any(one.schema == MBP_10 for one in found)
     return [one.path for one in found] if wanted else []
+
+
+def _trade_files(listed: Sequence[DataFile], folder: str) -> list[Path]:
+    """The files of the first schema with trades that there is, so that no trade counts twice."""
+    for schema in TRADE_SCHEMAS:
+        if found := [one.path for one in listed if one.schema == schema]:
+            return found
+    raise UsageError(
+        f"load.bars_from_trades: {folder} holds no file of {', '.join(TRADE_SCHEMAS)}; put one there, or use none"
+    )
 
 
 def _exogenous_file(name: str) -> InputFile:

@@ -69,4 +69,4 @@ class LookKeeper:
         return int(value)
 
     def _checksums(self) -> list[str]:
-        return [item.sha256 for item in self.files["bars"]]
+        return [item.sha256 for item in (*self.files["bars"], *self.files["trades"])]

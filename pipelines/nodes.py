@@ -3,7 +3,7 @@
 from loaders.continuous import continuous_bars
 from loaders.exogenous import exogenous_columns
 from loaders.gaps_report import gap_report
-from loaders.outrights import join_partitions, outright_bars
+from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
 from loaders.roll_open_interest import open_interest
 from pipelines.graph import Node
@@ -15,6 +15,7 @@ from pipelines.steps import (
     fold_rows,
     modelling,
     order_flow,
+    outright_sources,
     reporting,
     sweeping,
 )
@@ -31,7 +32,11 @@ NODES = (
     # files → one continuous series of accepted bars
     Node("outright_parts", outright_bars, per=("file", "part"), settings={"root": "instrument.root"}, axes={"ordinal": "file"},
          files={"bars_file": "bars", "partition": "bars", "definition_files": "definitions"}, gate=boundaries.gate_outrights),
-    Node("outrights", join_partitions, per=("file",), inputs={"parts": "outright_parts"}, gate=boundaries.gate_outrights),
+    Node("traded_bars", outright_sources.traded_bars, per=("traded",), gate=boundaries.gate_outrights,
+         settings={"root": "instrument.root", "interval": "load.bars_from_trades"},
+         files={"trade_files": "trades", "definition_files": "definitions"}),
+    Node("outrights", outright_sources.joined_outrights, per=("file",), gate=boundaries.gate_outrights,
+         inputs={"parts": "outright_parts", "traded": "traded_bars"}),
     Node("open_interest", open_interest, settings={"root": "instrument.root"},
          files={"statistics_files": "statistics", "definition_files": "definitions"}),
     Node("rolled", rolled_bars, inputs={"parts": "outrights", "open_interest": "open_interest"}, files={"schedule_files": "roll_schedule"},
