@@ -14,7 +14,7 @@ from loaders.layouts import BAR_SCHEMAS
 from loaders.partitions import PARTITION_RECORDS
 from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
-from training.dqn import DqnSettings
+from training.dqn_settings import DqnSettings
 from training.folds import FoldSettings
 from training.linear import LinearSettings
 from validation.bar_rules import BarRules

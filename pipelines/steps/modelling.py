@@ -9,7 +9,7 @@ from kernels.execution import Costs, Execution, Instrument
 from pipelines.report.types import Evaluation
 from pipelines.steps.evaluating import evaluate_positions
 from pipelines.steps.fold_rows import NormalisedFeatures
-from training.dqn import DqnSettings, train_policy
+from training.dqn_settings import DqnSettings
 from training.evaluation import policy_positions
 from training.folds import Fold
 from training.hindsight import hindsight_optimum
@@ -36,6 +36,10 @@ def policy(
     execution: Execution,
 ) -> Policy:
     """Train one seed on the fold's train rows; validation rows choose the checkpoint, test rows are not read."""
+    from training.dqn import (
+        train_policy,  # here, because torch takes a second to load and a cached run needs none of it
+    )
+
     last = fold.validation[1]
     return train_policy(
         np.asarray(normalised.z)[:last], bars.iloc[:last], fold, settings, seed, contract, costs, execution
