@@ -112,7 +112,7 @@ def test_a_truncated_file_is_data_rejected_and_leaves_no_artefact_of_it(capsys, 
         data = path.read_bytes()
         (broken / path.name).write_bytes(data[: len(data) - 1000] if "ohlcv" in path.name else data)
     error = fails(capsys, 3, "run", "fold=0", *small_settings, f"data={broken}", "cluster=serial", "--quiet")
-    assert "outrights[file=0]" in error and "ohlcv-1m.dbn.zst" in error
+    assert "outright_parts[file=0,part=0]" in error and "ohlcv-1m.dbn.zst" in error
     assert list((here / "store" / "objects").iterdir()) == []
     assert list((here / "store" / "tmp").iterdir()) == []
 
