@@ -117,6 +117,7 @@ CASES = (
         rolls=3,
         masks=6,
         costs=EVERY_COST,
+        metrics=("total_return", "omega", "ulcer_index", "max_drawdown", "fills", "avg_trade", "holding_time", "fees"),
         execution=Execution("next_close", signal_delay=2, sizing="equity", rebalance=True),
         stops=True,
     ),

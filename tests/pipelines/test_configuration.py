@@ -72,7 +72,7 @@ def test_text_stays_text_even_when_it_looks_like_a_number():
         ("cluster=cloud", r"cluster is 'cloud', must be one of serial, threads, processes, cuda"),
         ("instrument=EX", r"there is no EX.yaml among the instruments; did you mean 'ES'\?"),
         ("sweep.grid.fast=50:5:5", r"range '50:5:5' is empty"),
-        ("execution.fill=close", r"fill='close' is unknown"),
+        ("execution.fill=vwap", r"fill='vwap' is unknown"),
         ("fold", r"'fold' is not an override: write key=value"),
         ("sweep=3", r"configuration sweep: must hold keys, given 3"),
         ("capital=inf", r"capital is .*inf.*|given 'inf'"),
