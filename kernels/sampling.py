@@ -47,13 +47,13 @@ class Span:
 
     def at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The numbers that points of [0, 1) stand for."""
+        numbers: NDArray[np.float64] = self.low + (self.high - self.low) * points
         if self.step is not None:
             count = np.floor((self.high - self.low) / self.step + 1e-9) + 1.0
-            return self.low + np.floor(points * count) * self.step
-        if self.logarithmic:
-            spread: NDArray[np.float64] = self.low * (self.high / self.low) ** points
-            return spread
-        return self.low + (self.high - self.low) * points
+            numbers = self.low + np.floor(points * count) * self.step
+        elif self.logarithmic:
+            numbers = self.low * (self.high / self.low) ** points
+        return numbers
 
 
 Axis: TypeAlias = Span | Sequence[Any]
