@@ -17,14 +17,6 @@ def run(capsys, store: Path, settings, *words: str) -> dict:
     return answer
 
 
-@pytest.fixture(scope="module")
-def serial_store(tmp_path_factory, small_settings):
-    """The flow run once, serially."""
-    store = tmp_path_factory.mktemp("serial") / "store"
-    assert main(["run", "fold=0", f"store={store}", *small_settings, "cluster=serial", "--quiet"]) == 0
-    return store
-
-
 def test_the_serial_run_reports_every_model_and_a_second_run_finds_everything_cached(
     capsys, serial_store, small_settings
 ):
