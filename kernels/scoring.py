@@ -176,7 +176,8 @@ def _table(
     blocks = []
     for window in range(windows):
         scores = {name: np.concatenate([part[window][name] for part in parts]) for name in metrics}
-        label = {"window": np.full(len(table), window)} if windows > 1 else {}
+        name = "scored_window" if "window" in table.columns else "window"  # a parameter of that name keeps it
+        label = {name: np.full(len(table), window)} if windows > 1 else {}
         blocks.append(pd.DataFrame({**label, **{name: table[name] for name in table.columns}, **scores}))
     return pd.concat(blocks, ignore_index=True)
 
