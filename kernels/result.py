@@ -14,6 +14,9 @@ from kernels.rows import Array
 from kernels.simulation import RECORDED
 from kernels.surface import heat_map, neighbours, stability
 
+LANES_A_COUNT = 256
+"""Combinations run at once when ruined accounts are counted."""
+
 
 @dataclass(frozen=True, eq=False)
 class SweepResult:
@@ -43,7 +46,7 @@ class SweepResult:
         order = self.ranking(metric)
         if len(order) == 0:
             raise MetricError(
-                f"no best {metric}: it is NaN for all {len(self.table)} combinations (no trade, or constant returns); "
+                f"no best {metric}: it is NaN for all {len(self.table)} combinations ({self._why_undefined()}); "
                 "score more bars or rank by another metric"
             )
         return self.table.iloc[int(order[0])]
@@ -130,6 +133,19 @@ class SweepResult:
         if not 0 <= window < len(self.windows):
             raise IndexError(f"window {window}: the sweep has windows 0 to {len(self.windows) - 1}")
         return self.table.iloc[window * self._combinations : (window + 1) * self._combinations].reset_index(drop=True)
+
+    def _why_undefined(self) -> str:
+        """The reasons of a metric that no combination has; ruined accounts are counted by running them once more."""
+        ruined = 0
+        for low in range(0, self._combinations, LANES_A_COUNT):
+            part = {name: values[low : low + LANES_A_COUNT] for name, values in self._lanes.items()}
+            count = min(LANES_A_COUNT, self._combinations - low)
+            ruined += sum(int((one["lowest"] <= 0.0).sum()) for one in self._plan.totals(["lowest"], part, count))
+        if not ruined:
+            return "no trade, or constant returns"
+        others = "" if ruined == len(self.table) else "; the others: no trade, or constant returns"
+        remedy = ", so give more capital or trade fewer contracts"
+        return f"{ruined} of {len(self.table)} accounts fell to zero or below{remedy}{others}"
 
     @property
     def _combinations(self) -> int:
