@@ -42,6 +42,8 @@ def check_bars(bars: pd.DataFrame, returns: str) -> None:
     """Raises ``BarsError`` where times are missing or do not increase, or sessions are asked for and absent."""
     if "ts_event" not in bars.columns:
         raise BarsError(f"the bars have no column 'ts_event'; columns: {', '.join(map(str, bars.columns))}")
+    if "symbol" in bars.columns and (symbols := bars["symbol"].nunique()) > 1:
+        raise BarsError(f"the bars hold {symbols} symbols: use kernels.symbols.sweep_symbols, or choose one")
     stamps = bars["ts_event"].to_numpy(dtype="datetime64[ns]")
     for bar in np.flatnonzero(stamps[1:] <= stamps[:-1])[:1] + 1:
         raise BarsError(f"bar {bar_label(bars, int(bar))} is not later than the one before it; sort the bars")
