@@ -13,6 +13,9 @@ from kernels.plan import Plan, Window
 from kernels.rows import Array
 from kernels.simulation import RECORDED
 
+LANES_A_COUNT = 256
+"""Combinations run at once when ruined accounts are counted."""
+
 
 @dataclass(frozen=True, eq=False)
 class SweepResult:
@@ -42,7 +45,7 @@ class SweepResult:
         order = self.ranking(metric)
         if len(order) == 0:
             raise MetricError(
-                f"no best {metric}: it is NaN for all {len(self.table)} combinations (no trade, or constant returns); "
+                f"no best {metric}: it is NaN for all {len(self.table)} combinations ({self._why_undefined()}); "
                 "score more bars or rank by another metric"
             )
         return self.table.iloc[int(order[0])]
@@ -73,6 +76,19 @@ class SweepResult:
         closes = trace.groupby("session", sort=False)["equity"].last()
         before = np.concatenate([[self._plan.conditions.capital], closes.to_numpy()[:-1]])
         return pd.DataFrame({"session": closes.index.to_numpy(), "profit": closes.to_numpy() - before})
+
+    def _why_undefined(self) -> str:
+        """The reasons of a metric that no combination has; ruined accounts are counted by running them once more."""
+        ruined = 0
+        for low in range(0, self._combinations, LANES_A_COUNT):
+            part = {name: values[low : low + LANES_A_COUNT] for name, values in self._lanes.items()}
+            count = min(LANES_A_COUNT, self._combinations - low)
+            ruined += sum(int((one["lowest"] <= 0.0).sum()) for one in self._plan.totals(["lowest"], part, count))
+        if not ruined:
+            return "no trade, or constant returns"
+        others = "" if ruined == len(self.table) else "; the others: no trade, or constant returns"
+        remedy = ", so give more capital or trade fewer contracts"
+        return f"{ruined} of {len(self.table)} accounts fell to zero or below{remedy}{others}"
 
     @property
     def _combinations(self) -> int:

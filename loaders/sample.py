@@ -21,7 +21,7 @@ from loaders.sample_tape import interleaved_tape
 from loaders.sample_trading import carry_factor, join_rows, outright_rows
 from loaders.sample_truth import followed_contracts, oracle_table, session_volumes, truth_of
 
-FORMAT = 1
+FORMAT = 2
 TRUTH = "truth.json"
 ORACLE = "oracle.parquet"
 FEWEST_SESSIONS = 3

@@ -38,12 +38,18 @@ class Edition:
     label: str
 
 
+GENERATED = "generated data, no price is real: "
+
 EDITIONS = {
     "real": Edition(
-        0.0075, 0.00008, 60.0, 0.000116, "edge of realistic size: not distinguishable from none on this much data"
+        0.0075,
+        0.00008,
+        60.0,
+        0.000116,
+        f"{GENERATED}an edge of realistic size, which honest tests on this much data cannot tell from none",
     ),
-    "power": Edition(0.0020, 0.00100, 30.0, 0.000460, "power check: learnable edge, not realistic"),
-    "0": Edition(0.0075, 0.0, 60.0, 0.0, "no edge: prices are a martingale"),
+    "power": Edition(0.0020, 0.00100, 30.0, 0.000460, f"{GENERATED}a power check: learnable edge, not realistic"),
+    "0": Edition(0.0075, 0.0, 60.0, 0.0, f"{GENERATED}no edge, prices are a martingale"),
 }
 
 

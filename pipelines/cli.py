@@ -68,6 +68,9 @@ def _parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--debug", action="store_true", help="full tracebacks")
     parser.add_argument("--calibrate", action="store_true", help="doctor: measure this machine for executor=auto")
     parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
+    if not arguments:
+        parser.print_help(sys.stderr)
+        parser.exit(ExitCode.USAGE)
     known = parser.parse_intermixed_args(arguments)
     if known.command not in COMMANDS:
         from pipelines.configuration import nearest

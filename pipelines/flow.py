@@ -1,16 +1,16 @@
-"""The walk-forward flow of a configuration: its input files, its fan-out, its graph."""
+"""The walk-forward flow of a configuration: its fan-out and its graph."""
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernels.features.errors import FeatureError
 from kernels.features.selection import select_features
-from pipelines import keys
 from pipelines.configuration import nearest
-from pipelines.errors import ConfigurationError, RejectedDataError, UsageError
-from pipelines.graph import Axes, Graph, InputFile, build_graph
+from pipelines.errors import ConfigurationError, UsageError
+from pipelines.graph import Axes, Graph, build_graph
+from pipelines.input_files import input_files
 from pipelines.nodes import BENCHMARKS, NODES
 from pipelines.planning import plan
 from pipelines.serial_runner import run_serial
@@ -26,7 +26,10 @@ def flow_graph(settings: Settings, folds: Sequence[int]) -> Graph:
     check_grid(settings)
     check_features(settings)
     axes: Axes = {
-        "file": lambda place: list(range(len(files["bars"]))),
+        "file": lambda place: list(range(len(files["bars"]) or 1)),  # bars from trades count as one
+        "part": lambda place: list(range(len(files["bars"][int(place["file"])].pieces))) if files["bars"] else [],
+        "traded": lambda place: [0] if files["trades"] else [],
+        "flow_file": lambda place: list(range(len(files["flow"]))),
         "fold": lambda place: list(folds),
         "strategy": lambda place: list(settings.sweep.strategies),
         "chunk": lambda place: list(range(_chunks(settings, str(place["strategy"])))),
@@ -34,49 +37,6 @@ def flow_graph(settings: Settings, folds: Sequence[int]) -> Graph:
         "benchmark": lambda place: list(BENCHMARKS),
     }
     return build_graph(NODES, settings, files, axes)
-
-
-def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
-    """List and hash the DBN files of the data folder, bars and definitions apart, in the order of their data."""
-    from loaders.errors import DamagedFileError, DataError
-    from loaders.files import list_data_files
-    from loaders.layouts import STATISTICS
-
-    try:
-        listed = list_data_files(Path(settings.data))
-    except DamagedFileError as error:
-        raise RejectedDataError(str(error)) from None
-    except DataError as error:
-        raise UsageError(f"data={settings.data}: {error}") from None
-    truth = Path(settings.data) / "truth.json"
-    groups = {
-        group: tuple(InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.kind == kind)
-        for group, kind in (("bars", "bars"), ("definitions", "definitions"))
-    }
-    groups["exogenous"] = tuple(_exogenous_file(one.path) for one in settings.exogenous)
-    groups["statistics"] = tuple(
-        InputFile(item.path, keys.file_digest(item.path)) for item in listed if item.schema == STATISTICS
-    )
-    groups["roll_schedule"] = _roll_schedule(settings)
-    groups["truth"] = (InputFile(truth, keys.file_digest(truth)),) if truth.is_file() else ()
-    return groups
-
-
-def _exogenous_file(name: str) -> InputFile:
-    path = Path(name)
-    if not path.is_file():
-        raise UsageError(f"exogenous: there is no file {name}; give the path of a Parquet or CSV file")
-    return InputFile(path, keys.file_digest(path))
-
-
-def _roll_schedule(settings: Settings) -> tuple[InputFile, ...]:
-    """The user's own roll schedule, if there is one: its content, not its name, is what the rolled bars depend on."""
-    if not settings.instrument.roll.schedule:
-        return ()
-    path = Path(settings.instrument.roll.schedule)
-    if not path.is_file():
-        raise UsageError(f"instrument.roll.schedule={path}: no such file; give a CSV file with columns session, contract")
-    return (InputFile(path, keys.file_digest(path)),)
 
 
 def check_grid(settings: Settings) -> None:

@@ -7,12 +7,12 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from pipelines import keys
 from pipelines.configuration import as_tree
 from pipelines.errors import WalkfoldError
+from pipelines.input_files import InputFile, file_constant
 from pipelines.parts import Part
 from pipelines.settings import Settings
 
@@ -20,26 +20,18 @@ Coordinates = tuple[tuple[str, int | str], ...]
 
 
 @dataclass(frozen=True)
-class InputFile:
-    """A file of the user's, named by its content: the same bytes under another name are the same input."""
-
-    path: Path
-    sha256: str
-
-
-@dataclass(frozen=True)
 class Node:
     """One row of the flow: a plain function and where each of its parameters comes from.
 
-    `inputs` maps a parameter to `node` or `node.field` (one field of its artefact); `settings` to a dotted configuration
-    key; `axes` to a fan-out axis whose value it gets; `files` to a group of input files. `per` lists the node's axes: an
-    input with the same axes is matched, an axis that only the input has is gathered into a list. `gate` is called with the
-    artefact before it is written to the store and after it is read from it. `evaluates` names the rows a node looks at and
-    `trials` how many things it tried there: a number, or the field of its artefact that holds it. `modules` is the
-    configuration key of the user's modules that it imports; their code is in its key. `narrowed` cuts a setting down to what
-    the node reads of it at its place, so that a change of the rest does not reach its key. `split` cuts the work: called
-    with the function's arguments it returns Parts, each computed by the function and stored under a key of its own content;
-    what reads the node gets a list.
+    `inputs` maps a parameter to `node` or `node.field` (one field of its artefact); `settings` to a dotted configuration key;
+    `axes` to a fan-out axis whose value it gets; `files` to a group of input files, of which a Path gets the place's file and
+    a Partition its piece. `per` lists the node's axes: an input with the same axes is matched, an axis that only the input
+    has is gathered into a list. `gate` is called with the artefact before it is written to the store and after it is read
+    from it. `evaluates` names the rows a node looks at and `trials` how many things it tried there: a number, or the field of
+    its artefact that holds it. `modules` is the configuration key of the user's modules that it imports; their code is in its
+    key. `narrowed` cuts a setting down to what the node reads of it at its place, so that a change of the rest does not reach
+    its key. `split` cuts the work: called with the function's arguments it returns Parts, each computed by the function and
+    stored under a key of its own content; what reads the node gets a list.
     """
 
     name: str
@@ -266,12 +258,8 @@ def _constants(
     for parameter, axis in node.axes.items():
         values[parameter] = hashed[parameter] = place[axis]
     for parameter, group in node.files.items():
-        if "file" in node.per and _hints(node.function)[parameter] is Path:
-            chosen = files[group][int(place["file"])]
-            values[parameter], hashed[parameter] = chosen.path, chosen.sha256
-        else:
-            values[parameter] = tuple(item.path for item in files[group])
-            hashed[parameter] = [item.sha256 for item in files[group]]
+        kind = _hints(node.function)[parameter]
+        values[parameter], hashed[parameter] = file_constant(kind, files[group], node.per, place)
     return values, hashed
 
 

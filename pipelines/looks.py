@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines import artefacts
-from pipelines.graph import Graph, InputFile, Task
+from pipelines.graph import Graph, Task
+from pipelines.input_files import InputFile
 from pipelines.ledger import Instants, Ledger, Look, data_name
 from pipelines.store import Store
 
@@ -68,4 +69,4 @@ class LookKeeper:
         return int(value)
 
     def _checksums(self) -> list[str]:
-        return [item.sha256 for item in self.files["bars"]]
+        return [item.sha256 for item in (*self.files["bars"], *self.files["trades"])]

@@ -14,6 +14,8 @@ from pipelines.steps import (
     feature_days,
     fold_rows,
     modelling,
+    order_flow,
+    outright_sources,
     reporting,
     sweeping,
 )
@@ -28,8 +30,13 @@ MODEL = {**ROWS, "normalised": "normalised"}
 
 NODES = (
     # files → one continuous series of accepted bars
-    Node("outrights", outright_bars, per=("file",), settings={"root": "instrument.root"}, axes={"ordinal": "file"},
-         files={"bars_file": "bars", "definition_files": "definitions"}, gate=boundaries.gate_outrights),
+    Node("outright_parts", outright_bars, per=("file", "part"), settings={"root": "instrument.root"}, axes={"ordinal": "file"},
+         files={"bars_file": "bars", "partition": "bars", "definition_files": "definitions"}, gate=boundaries.gate_outrights),
+    Node("traded_bars", outright_sources.traded_bars, per=("traded",), gate=boundaries.gate_outrights,
+         settings={"root": "instrument.root", "interval": "load.bars_from_trades"},
+         files={"trade_files": "trades", "definition_files": "definitions"}),
+    Node("outrights", outright_sources.joined_outrights, per=("file",), gate=boundaries.gate_outrights,
+         inputs={"parts": "outright_parts", "traded": "traded_bars"}),
     Node("open_interest", open_interest, settings={"root": "instrument.root"},
          files={"statistics_files": "statistics", "definition_files": "definitions"}),
     Node("rolled", rolled_bars, inputs={"parts": "outrights", "open_interest": "open_interest"}, files={"schedule_files": "roll_schedule"},
@@ -43,8 +50,11 @@ NODES = (
     # bars → feature set
     Node("exogenous", exogenous_columns, inputs={"bars": "bars"}, files={"files": "exogenous"},
          settings={"rules": "exogenous_rules", "bar_seconds": "bar_seconds"}),
+    Node("file_flow", order_flow.file_flow, per=("flow_file",), settings={"root": "instrument.root", "bar_seconds": "bar_seconds"},
+         files={"flow_file": "flow", "definition_files": "definitions"}),
+    Node("order_flow", order_flow.bar_order_flow, inputs={"files": "file_flow", "bars": "bars"}),
     Node("feature_days", feature_days.day_features, split=feature_days.split_days, gate=feature_days.gate_day, modules="features.modules",
-         inputs={"bars": "bars", "exogenous": "exogenous.columns"}, settings={"features": "features", **BOUNDS}),
+         inputs={"bars": "bars", "exogenous": "exogenous.columns", "flow": "order_flow"}, settings={"features": "features", **BOUNDS}),
     Node("feature_set", feature_days.joined_days, settings=BOUNDS, gate=boundaries.gate_features_and_targets,
          inputs={"days": "feature_days.rows", "bars": "bars", "exogenous": "exogenous.columns"}),
     # feature set → one fold
@@ -84,7 +94,7 @@ NODES = (
                  "normalised": "normalised", "rankings": "ranking", "strategy_models": "strategy_evaluation", "policies": "policy",
                  "policy_models": "policy_evaluation", "linear": "linear_evaluation", "benchmarks": "benchmark_evaluation",
                  "hindsight": "hindsight", "label": "label"},
-         settings={"capital": "capital", "contract": "instrument.contract", "strategies": "sweep.strategies"}),
+         settings={**MONEY, "strategies": "sweep.strategies"}),
 )  # fmt: skip
 
 BENCHMARKS = evaluating.BENCHMARKS

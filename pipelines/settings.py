@@ -10,15 +10,19 @@ from kernels.features.selection import FeatureSettings
 from kernels.metrics import METRICS
 from kernels.preparation import EXECUTORS
 from loaders.exogenous_rules import ExogenousFile, ExogenousRule
+from loaders.layouts import BAR_SCHEMAS
+from loaders.partitions import PARTITION_RECORDS
 from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
-from training.dqn import DqnSettings
+from training.dqn_settings import DqnSettings
 from training.folds import FoldSettings
 from training.linear import LinearSettings
 from validation.bar_rules import BarRules
 
 MOST_MONEY = 1e15  # beyond it float64 no longer resolves a cent
 MOST_CONTRACTS = 1_000_000
+NO_TRADES = "none"
+INTERVALS = tuple(schema.removeprefix("ohlcv-") for schema in BAR_SCHEMAS)
 CLUSTERS = ("serial", "threads", "processes", "cuda")
 
 
@@ -59,6 +63,31 @@ class InstrumentSettings:
                 f"instrument.bars.tick_size is {self.bars.tick_size}, but instrument.contract.tick_size is "
                 f"{self.contract.tick_size}: give both the exchange's tick"
             )
+
+
+@dataclass(frozen=True)
+class LoadSettings:
+    """How bars are read: in pieces of about `partition_records` records, on which the result does not depend.
+
+    `bars_from_trades`: `none`, or the interval of bars made from files of trades instead, and files of bars are not read.
+    """
+
+    partition_records: int = PARTITION_RECORDS
+    bars_from_trades: str = NO_TRADES
+
+    def __post_init__(self) -> None:
+        """Refuse pieces without a record, and intervals that the exchange has no bars of."""
+        if self.partition_records < 1:
+            raise ValueError(f"load.partition_records is {self.partition_records}, must be at least 1: use 1048576")
+        if self.bars_from_trades not in (NO_TRADES, *INTERVALS):
+            raise ValueError(
+                f"load.bars_from_trades is {self.bars_from_trades!r}, must be {NO_TRADES} or one of {', '.join(INTERVALS)}"
+            )
+
+    @property
+    def from_trades(self) -> bool:
+        """Whether bars are made from trades."""
+        return self.bars_from_trades != NO_TRADES
 
 
 @dataclass(frozen=True)
@@ -125,6 +154,7 @@ class Settings:
     features: FeatureSettings = field(default_factory=FeatureSettings)
     exogenous: tuple[ExogenousFile, ...] = ()
     bar_seconds: int = 60
+    load: LoadSettings = field(default_factory=LoadSettings)
     cluster: str = "processes"
     workers: int = 0
 

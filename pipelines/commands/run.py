@@ -11,8 +11,9 @@ from pipelines.cluster import connected, gpu_refusal
 from pipelines.commands.options import Options, parse_folds, required
 from pipelines.configuration import as_tree, load_settings
 from pipelines.errors import ClusterError, CorruptArtefactError, ExitCode, StoreError, WalkfoldError
-from pipelines.flow import flow_graph, fold_count, input_files, known_fold_count, require_folds
+from pipelines.flow import flow_graph, fold_count, known_fold_count, require_folds
 from pipelines.graph import Graph
+from pipelines.input_files import input_files
 from pipelines.looks import LookKeeper
 from pipelines.planning import PlannedTask, plan
 from pipelines.progress import Progress, shown

@@ -11,6 +11,8 @@ from pipelines.errors import ExitCode, UsageError
 from pipelines.records import read_records
 from pipelines.store import Store
 
+HIDDEN = ("tasks", "configuration")
+
 
 def execute(options: Options) -> int:
     """List the runs of the store, or show one by its name or the beginning of it."""
@@ -50,10 +52,28 @@ def _show(options: Options, record: dict[str, Any]) -> int:
     if options.json:
         sys.stdout.write(json.dumps(record) + "\n")
         return ExitCode.DONE
-    lines = [f"{name}: {record[name]}" for name in sorted(record) if name not in ("tasks", "configuration")]
+    lines = [line for name in sorted(record) if name not in HIDDEN for line in _lines(name, record[name])]
+    lines += ["tasks:"] if record["tasks"] else []
     lines += [
         f"  {'cached' if task['cached'] else format(task['seconds'], '.1f') + ' s':>8}  {task['task']}  {task['key'][:12]}"
         for task in record["tasks"]
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return ExitCode.DONE
+
+
+def _lines(name: str, value: Any) -> list[str]:
+    """A fact as readable lines: a list or mapping below its name, an item a line; what is empty is "none"."""
+    if isinstance(value, dict) and value:
+        return [f"{name}:", *(f"  {line}" for key, item in value.items() for line in _lines(str(key), item))]
+    if isinstance(value, list) and value:
+        return [f"{name}:", *(f"  {_text(item)}" for item in value)]
+    return [f"{name}: {_text(value)}"]
+
+
+def _text(value: Any) -> str:
+    if value is None or value in ([], {}):
+        return "none"
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)

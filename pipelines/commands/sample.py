@@ -27,7 +27,7 @@ def execute(options: Options) -> int:
     edge, seed = arguments.get("edge", "real"), arguments.get("seed", "7")
     if edge not in EDGES or not (seed.isascii() and seed.isdigit()):
         raise UsageError(
-            f"pipeline sample: edge={edge} seed={seed}: edge is one of {', '.join(EDGES)}, seed a whole number"
+            f"edge={edge} seed={seed}: edge is one of {', '.join(EDGES)}, seed a whole number"
         )
     started = time.perf_counter()
     try:

@@ -22,8 +22,6 @@ from pipelines.report.sections import (
 from pipelines.report.types import Evaluation, Ranking
 from pipelines.report.uncertainty import model_intervals, profit_test, session_returns, trial_sharpe_deviation
 
-SESSIONS_PER_YEAR = 252.0
-
 
 def report_content(
     funnel: dict[str, Any],
@@ -40,6 +38,8 @@ def report_content(
     capital: float,
     currency: str,
     instrument: dict[str, Any],
+    costs: dict[str, float],
+    execution: dict[str, Any],
     edge: str | None = None,
     cautions: Sequence[str] = (),
     seed: int = 0,
@@ -49,26 +49,27 @@ def report_content(
 
     `funnel`: see `checked_funnel`. `findings`, `quarantined`: the findings table and the number of quarantined rows.
     `folds`: every fold as `training.folds.fold_report` describes it; `fold` is the index of the one reported.
-    `rolls`: session (int32), left, entered (contracts), volume_left, volume_entered. `evaluations`: models in the order
-    to show them; the first benchmark is rolled buy-and-hold. `training`: {"seed", "history": [{"step", "loss",
-    "validation_profit"}]}. `information`: horizon (bars), ic, low, high. `hindsight`: money the best possible positions
-    would have made on the test rows, after costs. `edge`: a label the data carries, or None. `cautions`: what a
-    reader must know before the figures. `seed` is that of the
-    bootstraps. `coverage`: minutes without a bar by reason, and a row a session (loaders.gaps_report). Raises
-    ReportError when the funnel does not add up or an input contradicts another.
+    `rolls`: session (int32), left, entered (contracts), volume_left, volume_entered. `evaluations`: models in the
+    order to show them; the first benchmark is rolled buy-and-hold. `training`: {"seed", "history": [{"step", "loss",
+    "validation_profit"}], "chosen_step"}. `information`: horizon (bars), ic, low, high. `hindsight`: money the best
+    possible positions would have made on the test rows, after costs. `instrument`, `costs`, `execution`: the fields
+    of those settings. `edge`: a label the data carries, or None. `cautions`: what a reader must know before the
+    figures. `seed` is that of the bootstraps. `coverage`: minutes without a bar by reason, and a row a session
+    (loaders.gaps_report). Raises ReportError when the funnel does not add up or an input contradicts another.
     """
     from pipelines.report.figures import draw_figures  # the plotting library: a run that finds all cached needs none
 
     _check(folds, fold, evaluations, capital)
+    yearly = _sessions_per_year(evaluations, rankings)
     reference = next((entry for entry in evaluations if entry.kind == "benchmark"), None)
     document: dict[str, Any] = {
         "format": "walkfold report 1",
-        "instrument": {name: plain(value) for name, value in instrument.items()},
+        **_plain_settings(instrument=instrument, costs=costs, execution=execution),
         "currency": currency,
         "capital": float(capital),
         "edge": edge,
         "cautions": list(cautions),
-        "sessions_per_year": SESSIONS_PER_YEAR,
+        "sessions_per_year": yearly,
         "funnel": checked_funnel(funnel),
         "findings": findings_section(findings, quarantined),
         "coverage": coverage,
@@ -79,7 +80,7 @@ def report_content(
         "reference": None if reference is None else reference.model,
         "hindsight": finite(hindsight),
         "rankings": [ranking_section(strategy, ranking) for strategy, ranking in rankings.items()],
-        "trial_sharpe_deviation": trial_sharpe_deviation(rankings, SESSIONS_PER_YEAR),
+        "trial_sharpe_deviation": trial_sharpe_deviation(rankings),
         "training": training_section(training),
         "information": records(information),
     }
@@ -96,6 +97,22 @@ def _check(folds: Sequence[Mapping[str, Any]], fold: int, evaluations: Sequence[
         raise ReportError(f"report of fold {fold}: models {repeated} occur twice; give each evaluation its own name")
     if not (math.isfinite(capital) and capital > 0.0):
         raise ReportError(f"report of fold {fold}: capital = {capital} must be a positive amount of money")
+
+
+def _plain_settings(**settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: {field: plain(value) for field, value in given.items()} for name, given in settings.items()}
+
+
+def _sessions_per_year(evaluations: Sequence[Evaluation], rankings: Mapping[str, Ranking]) -> float | None:
+    """The number that annualised every model's metrics; without models that of the sweeps, else None.
+
+    Raises ReportError where two models were annualised with different numbers: they could not be compared.
+    """
+    used = {entry.model: entry.sessions_per_year for entry in evaluations}
+    if len(set(used.values())) > 1:
+        raise ReportError(f"the models were annualised with different sessions a year, {used}; score them on one table")
+    sweeps = [ranking.sessions_per_year for ranking in rankings.values()]
+    return next(iter([*used.values(), *sweeps]), None)
 
 
 def _model(
@@ -115,7 +132,7 @@ def _model(
         },
         "share_of_hindsight": net / hindsight if hindsight > 0.0 else None,
         "time_in_position": time_in_position(entry.curve),
-        "intervals": model_intervals(entry, other, SESSIONS_PER_YEAR, seed),
+        "intervals": model_intervals(entry, other, seed),
         "test": profit_test(entry, seed),
         "sessions": {name: entry.sessions[name].tolist() for name in ("session", "profit", "gross", "equity")},
         "session_returns": None if returns is None else returns.tolist(),

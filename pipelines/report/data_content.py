@@ -33,15 +33,17 @@ def data_report_content(
     instrument: dict[str, Any],
     edge: str | None = None,
     calendar: pd.DataFrame | None = None,
+    has_flow: NDArray[np.bool_] | None = None,
 ) -> ReportContent:
     """Compute and draw the report of one data set.
 
     `funnel`: see `checked_funnel`; its stage "accepted" counts the bars. `bars` [n]: the continuous series with its mask;
     `features` [n, F] (NaN where one does not exist), `targets` [n, T]. `findings` of layers 1 to 3; `quarantine`: the
     rejected records with session, role and rule. `rolls`: session, left, entered, volume_left, volume_entered. `train`: the
-    row range (start, stop) that the others are compared with. `session_minutes` [n] count from the session's begin,
-    `session` says when that is. `calendar`, where one is known, has a row a session with open or missing minutes: session,
-    open, missing. Raises ReportError when a sum does not come out.
+    row range (start, stop) that the others are compared with. `session_minutes` [n] count from the session's begin, `session`
+    says when that is. `calendar`, where one is known, has a row a session with open or missing minutes: session, open,
+    missing. `has_flow` [n] marks the bars with measured order flow, where the features have it. Raises ReportError when a sum
+    does not come out.
     """
     from pipelines.report.data_figures import draw_data_figures  # the plotting library: see report_content
 
@@ -60,7 +62,7 @@ def data_report_content(
         "rejected": rejected,
         "findings": findings_section(findings, len(quarantine)),
         "rolls": roll_steps(bars, rolls),
-        "rows": _row_counts(bars, valid, targets),
+        "rows": {**_row_counts(bars, valid, targets), "has_flow": None if has_flow is None else int(has_flow.sum())},
         "split": _split(bars, rows, train),
         "blocks": session_blocks(bars["session"].to_numpy()[rows])[1],
         "features": _features(features, names, bars, rows, train),

@@ -156,7 +156,7 @@ def intervals(document: Mapping[str, Any], shape: Shape) -> str:
 
 
 def learning(document: Mapping[str, Any], shape: Shape) -> str:
-    """Loss and validation profit of every seed over the training steps."""
+    """Loss and validation profit of every seed over the training steps, with a dot at the step that was kept."""
     height = 400.0 if shape.narrow else 250.0
     canvas = Canvas(shape, height)
     if shape.narrow:
@@ -170,6 +170,10 @@ def learning(document: Mapping[str, Any], shape: Shape) -> str:
             values = np.array([np.nan if value is None else value for value in entry[series]], dtype=np.float64)
             panel.plot(
                 entry["step"], values, color=LIGHT[style.colour], linewidth=1.5, linestyle=(0, style.dash or None)
+            )
+            kept = [place for place, step in enumerate(entry["step"]) if step == entry["chosen_step"]]
+            panel.plot(
+                [entry["step"][place] for place in kept], values[kept], "o", color=LIGHT[style.colour], markersize=7
             )
     grid(panels[0], "y")
     money_axis(panels[1], document["currency"])

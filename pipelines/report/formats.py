@@ -27,6 +27,7 @@ def _plain(value: float, decimals: int, plus: bool = False, suffix: str = "") ->
 _UNITS: dict[str, Callable[[float, str], str]] = {
     "money": lambda value, currency: _money(value, currency, 0, plus=False),
     "signed_money": lambda value, currency: _money(value, currency, 0, plus=True),
+    "cents": lambda value, currency: _money(value, currency, 2, plus=False),
     "signed_cents": lambda value, currency: _money(value, currency, 2, plus=True),
     "fraction": lambda value, _: _plain(value * 100.0, 1, suffix="%"),
     "signed_fraction": lambda value, _: _plain(value * 100.0, 1, plus=True, suffix="%"),

@@ -16,10 +16,12 @@ class MetricRow:
 
 NO_TRADE = "no closed trade"
 METRICS: dict[str, MetricRow] = {
-    "net_profit": MetricRow("Net profit", "signed_money"),
-    "gross_profit": MetricRow("Gross profit", "signed_money"),
-    "fees": MetricRow("Costs", "money"),
-    "final_equity": MetricRow("Final equity", "money"),
+    "net_profit": MetricRow("Net profit", "signed_cents"),
+    "gross_profit": MetricRow("Gross profit", "signed_cents"),
+    "fees": MetricRow("Fees", "cents"),
+    "slippage": MetricRow("Slippage", "cents"),
+    "costs": MetricRow("Costs", "cents"),
+    "final_equity": MetricRow("Final equity", "cents"),
     "total_return": MetricRow("Total return", "signed_fraction"),
     "cagr": MetricRow("CAGR", "signed_fraction", "the account was ruined or the time is too short"),
     "volatility": MetricRow("Volatility (annual)", "fraction", "fewer than two sessions"),

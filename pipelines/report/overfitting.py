@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipelines.report.document import finite
 from pipelines.report.errors import ReportError
 
 CONFIDENCE = 0.975
@@ -39,12 +40,13 @@ def overfitting(document: Mapping[str, Any], ledger: Mapping[str, int]) -> dict[
     if deviation is None:
         deviation = 1.0 / math.sqrt(max(sessions - 1, 1))
         source = "what chance alone gives for this many sessions (no sweep recorded one)"
-    year = math.sqrt(document["sessions_per_year"])
+    yearly = document["sessions_per_year"]
+    year = math.nan if yearly is None else math.sqrt(yearly)  # None: nothing was swept or evaluated
     return {
         "trials": trials,
-        "sharpe_deviation": deviation * year,
+        "sharpe_deviation": finite(deviation * year),
         "sharpe_deviation_source": source,
-        "expected_maximum": expected_maximum_sharpe(trials, deviation) * year,
+        "expected_maximum": finite(expected_maximum_sharpe(trials, deviation) * year),
         "models": [_deflated(entry, trials, deviation, year) for entry in models],
     }
 

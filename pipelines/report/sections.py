@@ -1,6 +1,5 @@
 """The tables of the report as JSON values: data, folds, rolls, rankings, training, information."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,8 +9,10 @@ import pandas as pd
 from pipelines.report.document import finite
 from pipelines.report.errors import ReportError
 from pipelines.report.types import Ranking
+from validation.findings import finding_lines
 
 FIRST_FINDINGS = 20
+DIGITS = 10  # of a finding's value: more than any price has
 BEST_ROWS = 5
 
 
@@ -26,12 +27,15 @@ def minute(nanoseconds: int) -> str:
     return str(np.datetime64(nanoseconds, "ns").astype("datetime64[m]")) + "Z"
 
 
-def finding_line(row: Any) -> str:
-    """One finding as a line of text: when, which contract, what, the limit, the rule, its layer and what was done."""
-    place = f"{minute(row.ts_event.value)} {row.contract}:"
-    limit = "" if math.isnan(row.limit) else f", limit {row.limit:.10g}"
-    value = "no value" if math.isnan(row.value) else f"{row.value:.10g}"
-    return f"{place} {row.column} {value}{limit} ({row.rule}, layer {row.layer}, {row.action})"
+def first_findings(findings: pd.DataFrame) -> list[str]:
+    """The first findings as lines of text: when, which contract, the rule, what was found, the layer, what was done."""
+    head = findings.head(FIRST_FINDINGS)
+    short = {name: [float(f"{value:.{DIGITS}g}") for value in head[name]] for name in ("value", "limit")}
+    lines = []
+    for line, row in zip(finding_lines(head.assign(**short), FIRST_FINDINGS), head.itertuples(index=False), strict=True):
+        place, _, found = line.removeprefix("bar ").partition(": ")
+        lines.append(f"{place} {row.rule}: {found.removesuffix(')')}, {row.action})")
+    return lines
 
 
 def findings_section(findings: pd.DataFrame, quarantined: int) -> dict[str, Any]:
@@ -44,7 +48,7 @@ def findings_section(findings: pd.DataFrame, quarantined: int) -> dict[str, Any]
             {"layer": int(layer), "rule": str(rule), "action": str(action), "findings": int(count)}
             for (layer, rule, action), count in counts.items()
         ],
-        "first": [finding_line(row) for row in findings.head(FIRST_FINDINGS).itertuples(index=False)],
+        "first": first_findings(findings),
     }
 
 
@@ -91,6 +95,7 @@ def ranking_section(strategy: str, ranking: Ranking) -> dict[str, Any]:
         "strategy": strategy,
         "metric": ranking.metric,
         "parameters": list(ranking.parameters),
+        "sessions_per_year": float(ranking.sessions_per_year),
         "combinations": len(values),
         "undefined": int(values.isna().sum()),
         "positive": int((defined > 0).sum()),
@@ -130,10 +135,14 @@ def heat_map(ranking: Ranking, values: pd.Series) -> dict[str, Any] | None:
 
 
 def training_section(training: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each seed's learning curve: lists of steps, losses and validation profits (None where undefined)."""
+    """Each seed's learning curve: lists of steps, losses and validation profits (None where undefined).
+
+    `chosen_step` is the one whose weights were evaluated.
+    """
     return [
         {
             "seed": int(entry["seed"]),
+            "chosen_step": int(entry["chosen_step"]),
             "step": [int(point["step"]) for point in entry["history"]],
             "loss": [finite(point["loss"]) for point in entry["history"]],
             "validation_profit": [finite(point["validation_profit"]) for point in entry["history"]],

@@ -16,7 +16,7 @@ class Evaluation:
     `metrics` holds floats by metric name (NaN where undefined). `sessions` has the columns session (int32 yyyymmdd),
     profit (float64, money, after costs), gross (float64, money, before costs) and equity (float64, money, at the
     session's end). `curve` has ts_event (datetime64[ns, UTC]), equity (float64, money) and position (float64,
-    contracts).
+    contracts). `sessions_per_year` is the number the metrics were annualised with.
     """
 
     model: str
@@ -25,6 +25,7 @@ class Evaluation:
     metrics: dict[str, float]
     sessions: pd.DataFrame
     curve: pd.DataFrame
+    sessions_per_year: float
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -37,7 +38,7 @@ class Ranking(Protocol):
     """All combinations of one strategy on the validation rows.
 
     `table` has a row a combination: the columns named in `parameters` (in the order of the grid's axes), then metrics;
-    `metric` names the column the ranking sorts by, larger is better.
+    `metric` names the column the ranking sorts by, larger is better; `sessions_per_year` annualised the metrics.
     """
 
     @property
@@ -51,3 +52,7 @@ class Ranking(Protocol):
     @property
     def metric(self) -> str:
         """The column ranked by."""
+
+    @property
+    def sessions_per_year(self) -> float:
+        """Sessions a year that its metrics were annualised with."""

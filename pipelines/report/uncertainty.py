@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines.report.types import Evaluation
+from pipelines.report.types import Evaluation, Ranking
 from training.bootstrap import Interval, block_length, mean_interval, stationary_rows
 from training.statistics import sharpe_ratio
 from training.verdict import verdict
@@ -45,7 +45,7 @@ def sharpe_interval(returns: NDArray[np.float64], sessions_per_year: float, seed
 
 
 def model_intervals(
-    evaluation: Evaluation, reference: Evaluation | None, sessions_per_year: float, seed: int
+    evaluation: Evaluation, reference: Evaluation | None, seed: int
 ) -> dict[str, dict[str, Any]]:
     """Named intervals of one model as JSON values: mean net and gross profit, Sharpe, mean profit above `reference`.
 
@@ -60,7 +60,7 @@ def model_intervals(
     }
     returns = session_returns(evaluation.sessions)
     if returns is not None:
-        intervals["sharpe"] = sharpe_interval(returns, sessions_per_year, seed)
+        intervals["sharpe"] = sharpe_interval(returns, evaluation.sessions_per_year, seed)
     if reference is not None and np.array_equal(reference.sessions["session"], evaluation.sessions["session"]):
         above = profit - reference.sessions["profit"].to_numpy(dtype=np.float64)
         intervals["above_reference_a_session"] = mean_interval(above, CONFIDENCE, seed, RESAMPLES)
@@ -94,14 +94,17 @@ def profit_test(evaluation: Evaluation, seed: int) -> dict[str, Any]:
     }
 
 
-def trial_sharpe_deviation(rankings: Mapping[str, Any], sessions_per_year: float) -> float | None:
+def trial_sharpe_deviation(rankings: Mapping[str, Ranking]) -> float | None:
     """Standard deviation (ddof=1) of all combinations' Sharpe ratios on validation rows, per session.
 
-    Rankings hold yearly ratios in the column `sharpe`. None when fewer than two combinations have one.
+    Rankings hold yearly ratios in the column `sharpe`, each of its own number of sessions a year. None when fewer than
+    two combinations have one.
     """
     columns = [
-        ranking.table["sharpe"].to_numpy(np.float64) for ranking in rankings.values() if "sharpe" in ranking.table
+        ranking.table["sharpe"].to_numpy(np.float64) / math.sqrt(ranking.sessions_per_year)
+        for ranking in rankings.values()
+        if "sharpe" in ranking.table
     ]
     ratios = np.concatenate(columns) if columns else np.empty(0)
     ratios = ratios[np.isfinite(ratios)]
-    return float(ratios.std(ddof=1)) / math.sqrt(sessions_per_year) if len(ratios) > 1 else None
+    return float(ratios.std(ddof=1)) if len(ratios) > 1 else None

@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.report.formats import instant, number, parameter
+from pipelines.report.formats import instant, number, significant
 from pipelines.report.palette import line_styles
 from pipelines.report.view_data import data_values, this_fold
 from pipelines.report.view_models import model_values
 from pipelines.report.view_run import run_values
-from pipelines.report.view_tables import Table
+from pipelines.report.view_terms import annual_sentences, terms
+
+GAP = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ def page_values(report: Mapping[str, Any]) -> dict[str, Any]:
         "legend": legend(report["models"]),
         "seed_legend": legend([{"model": f"seed {entry['seed']}", "kind": "policy"} for entry in report["training"]]),
         "terms": terms(report),
+        "annual": annual_sentences(report),
+        "equity_caption": equity_caption(report),
         **model_values(report),
         **data_values(report),
         **run_values(report),
@@ -46,17 +50,20 @@ def page_values(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def verdict_values(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """The verdict box: headline, looks at the test rows, models grouped by their words, the test in one sentence."""
+    """The verdict box: headline, looks at the test rows, models and p-values by their words, the test in a sentence."""
     groups: dict[str, list[str]] = {}
     for entry in sorted(verdict["models"], key=lambda entry: not entry["beats_flat"]):
-        groups.setdefault(entry["words"], []).append(entry["model"])
+        p_value = entry["p_value"]
+        shown = number(p_value, "ratio") if p_value >= 0.01 else significant(p_value, 2)
+        judged = f"{entry['model']} (p = {shown})".replace(" ", GAP)
+        groups.setdefault(entry["words"], []).append(judged)
     test = ""
     if verdict["method"] is not None:
         rate, trials = number(verdict["error_rate"], "fraction"), number(verdict["trials"], "count")
         test = (
             f"Tested: mean net profit of the test sessions above zero, {verdict['method']}. The error rate of {rate} "
             f"is shared among the {trials} trials on test rows: "
-            f"a model needs p\N{NO-BREAK SPACE}≤\N{NO-BREAK SPACE}{verdict['threshold']:.2g}."
+            f"a model needs p{GAP}≤{GAP}{verdict['threshold']:.2g}."
         )
     return {"headline": verdict["headline"], "looks": verdict["looks"], "groups": list(groups.items()), "test": test}
 
@@ -69,8 +76,12 @@ def legend(models: Sequence[Mapping[str, Any]]) -> list[Swatch]:
     ]
 
 
-def terms(report: Mapping[str, Any]) -> Table:
-    """What is traded and on which terms: capital, then the instrument's own fields."""
-    rows = [["capital", number(report["capital"], "money", report["currency"])]]
-    rows += [[name.replace("_", " "), parameter(value)] for name, value in report["instrument"].items()]
-    return Table(("Term", "Value"), rows)
+def equity_caption(report: Mapping[str, Any]) -> str:
+    """What the lines and marks of the equity figure are; triangles are named only where a roll is in view."""
+    test = this_fold(report)["test"]
+    first, last = (int(test[end][:10].replace("-", "")) for end in ("first", "last"))
+    rolled = any(first <= roll["session"] <= last for roll in report["rolls"])
+    return (
+        "After fees and slippage, marked to each bar's close. The line at zero is always flat. "
+        f"{'Triangles: rolls. ' if rolled else ''}Dotted lines: a fold's test rows begin or end."
+    )

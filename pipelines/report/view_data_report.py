@@ -64,6 +64,7 @@ def facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Rows before the features begin", _of(rows["warm_up"], rows["bars"])),
         ("Rows undefined after that", _of(rows["undefined_later"], rows["bars"])),
         ("Bars masked", _of(rows["masked"], rows["bars"])),
+        *([] if rows["has_flow"] is None else [("Bars with order flow", _of(rows["has_flow"], rows["bars"]))]),
         ("Records quarantined", _of(report["findings"]["quarantined"], report["funnel"]["records"])),
     ]
 

@@ -1,13 +1,16 @@
 """Text of the models' part of the page: results, intervals, sweeps, learning, overfitting."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from pipelines.report.formats import UNDEFINED, number, parameter
-from pipelines.report.metrics_table import metric_row
+from pipelines.report.metrics_table import METRICS, metric_row
 from pipelines.report.view_tables import Table
 
-MAIN_METRICS = ("net_profit", "gross_profit", "fees", "sharpe", "max_drawdown", "trades", "win_rate", "exposure")
+MAIN_METRICS = ("net_profit", "sharpe", "max_drawdown", "trades", "win_rate", "exposure")
+COST_METRICS = ("gross_profit", "fees", "slippage", "costs", "net_profit")
+MODELS_A_TABLE = 5  # more columns would not fit the page
 INTERVALS = {
     "net_a_session": ("Net profit a session", "signed_money"),
     "gross_a_session": ("Gross profit a session", "signed_money"),
@@ -20,6 +23,7 @@ def model_values(report: Mapping[str, Any]) -> dict[str, Any]:
     """Tables and notes of everything that was trained, swept or evaluated."""
     return {
         "results": results(report),
+        "costs": cost_table(report),
         "all_metrics": all_metrics(report),
         "undefined": undefined_notes(report["models"]),
         "intervals": interval_table(report),
@@ -54,11 +58,27 @@ def results(report: Mapping[str, Any]) -> Table:
     return Table(("Model", *(metric_row(name).title for name in present), "Share of hindsight"), rows)
 
 
-def all_metrics(report: Mapping[str, Any]) -> Table:
-    """A row a metric, a column a model: everything that was measured, and how long each was long, flat and short."""
+def cost_table(report: Mapping[str, Any]) -> Table:
+    """A row a model, to the cent: gross profit - costs = net profit, costs being fees + slippage."""
+    present = [name for name in COST_METRICS if any(name in entry["metrics"] for entry in report["models"])]
+    rows = [
+        [entry["model"], *(_metric(entry, name, report["currency"]) for name in present)] for entry in report["models"]
+    ]
+    return Table(("Model", *(metric_row(name).title for name in present)), rows)
+
+
+def all_metrics(report: Mapping[str, Any]) -> list[Table]:
+    """A row a metric, a column a model, in as many tables as fit the page: everything that was measured."""
     models = report["models"]
-    names = list(dict.fromkeys(name for entry in models for name in entry["metrics"]))
-    rows = [[metric_row(name).title, *(_metric(entry, name, report["currency"]) for entry in models)] for name in names]
+    tables = -(-len(models) // MODELS_A_TABLE)
+    cuts = [len(models) * place // max(tables, 1) for place in range(tables + 1)]
+    return [_metrics_of(models[first:last], report["currency"]) for first, last in pairwise(cuts)]
+
+
+def _metrics_of(models: Sequence[Mapping[str, Any]], currency: str) -> Table:
+    measured = dict.fromkeys(name for entry in models for name in entry["metrics"])
+    names = [name for name in METRICS if name in measured] + [name for name in measured if name not in METRICS]
+    rows = [[metric_row(name).title, *(_metric(entry, name, currency) for entry in models)] for name in names]
     rows += [
         [f"Time {side}", *(number(entry["time_in_position"][side], "fraction") for entry in models)]
         for side in ("long", "flat", "short")
@@ -132,7 +152,7 @@ def interval_methods(models: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _assignment(parameters: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {parameter(value)}" for name, value in parameters.items()) or "—"
+    return ", ".join(f"{name.replace('_', ' ')} {parameter(value)}" for name, value in parameters.items()) or "—"
 
 
 def parameter_table(models: Sequence[Mapping[str, Any]]) -> Table:
@@ -159,19 +179,8 @@ def sweep(report: Mapping[str, Any], place: int) -> dict[str, Any]:
     if ranking["undefined"]:
         facts.append(f"{number(ranking['undefined'], 'count')} undefined and never ranked")
     if defined:
-        facts.append(f"{number(ranking['positive'] / defined, 'fraction')} of the others above zero")
+        facts.append(f"{number(ranking['positive'] / ranking['combinations'], 'fraction')} of all above zero")
         facts.append(f"median {metric_row(ranking['metric']).title} {number(ranking['median'], unit, currency)}")
-    names = list(ranking["best_rows"][0]) if ranking["best_rows"] else []
-    rows = [
-        [
-            parameter(row[name])
-            if name in ranking["parameters"]
-            else number(row[name], metric_row(name).unit, currency)
-            for name in names
-        ]
-        for row in ranking["best_rows"]
-    ]
-    titles = [name if name in ranking["parameters"] else metric_row(name).title for name in names]
     others = ranking["parameters"][2:]
     reading = "The framed cell is the best"
     reading += f"; every cell shows its best over {', '.join(others)}." if others else "."
@@ -181,8 +190,20 @@ def sweep(report: Mapping[str, Any], place: int) -> dict[str, Any]:
         "facts": "; ".join(facts) + ".",
         "reading": reading,
         "figure": f"heat_map_{place}",
-        "best": Table(titles, rows, words=()),
+        "best": best_table(ranking, currency),
     }
+
+
+def best_table(ranking: Mapping[str, Any], currency: str) -> Table:
+    """A column a combination from the best on, a row a parameter and a metric."""
+    best = ranking["best_rows"]
+    rows = [
+        [name, *(parameter(row[name]) for row in best)]
+        if name in ranking["parameters"]
+        else [metric_row(name).title, *(number(row[name], metric_row(name).unit, currency) for row in best)]
+        for name in (best[0] if best else ())
+    ]
+    return Table(("", *(f"No. {place}" for place in range(1, len(best) + 1))), rows)
 
 
 def chosen(report: Mapping[str, Any]) -> Table:

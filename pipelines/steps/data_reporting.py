@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from kernels.execution import Instrument
+from kernels.features.flow_table import FLOW_FEATURES
 from loaders.outrights import OutrightBars
 from loaders.roll import RolledBars
 from loaders.sessions import SessionRule, session_minutes
@@ -53,4 +54,9 @@ def data_report(
         instrument=asdict(contract),
         edge=label["label"],
         calendar=coverage[["session", "open", "missing"]],
+        has_flow=np.asarray(feature_set.has_flow)[recorded] if _has_flow_columns(feature_set.names) else None,
     )
+
+
+def _has_flow_columns(names: list[str]) -> bool:
+    return any(row.name in names for row in FLOW_FEATURES)

@@ -97,15 +97,17 @@ def _evaluate(
         start=start,
         threads=1,
     )
+    scores = {name: float(result.table[name].iloc[0]) for name in METRICS}
     trace = result.trace(0)
     scored = trace.iloc[fold.test[0] : fold.test[1]]
     return Evaluation(
         model=model,
         kind=kind,
         parameters=dict(parameters),
-        metrics={name: float(result.table[name].iloc[0]) for name in METRICS},
+        metrics=scores | {"costs": scores["fees"] + scores["slippage"]},
         sessions=_sessions(scored, bars["session"].to_numpy()[fold.test[0] : fold.test[1]], capital),
         curve=scored[["ts_event", "equity", "position"]].reset_index(drop=True),
+        sessions_per_year=float(result.profile["periods_per_year"]),
     )
 
 

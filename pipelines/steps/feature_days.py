@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.features.order_flow import BarFlow
 from kernels.features.selection import FeatureSettings, select_features
 from pipelines.parts import Part
 from pipelines.steps.feature_set import FeatureSet, clamped_returns, feature_matrix, feature_set
+from pipelines.steps.order_flow import NO_FLOW, flow_rows
 from validation.findings import COLUMNS, findings_table, no_findings
 from validation.gate import gate_features
 from validation.levels import carry_levels
@@ -42,7 +44,12 @@ class DayFeatures:
 
 
 def split_days(
-    bars: pd.DataFrame, exogenous: pd.DataFrame, features: FeatureSettings, limit: float, return_limit: float
+    bars: pd.DataFrame,
+    exogenous: pd.DataFrame,
+    features: FeatureSettings,
+    limit: float,
+    return_limit: float,
+    flow: BarFlow = NO_FLOW,
 ) -> list[Part]:
     """Cut the bars into trade dates, each with what its features and targets read: the look-back and the next bar.
 
@@ -58,6 +65,7 @@ def split_days(
         arguments = {
             "bars": bars.iloc[first:last].reset_index(drop=True),
             "exogenous": exogenous.iloc[first:last].reset_index(drop=True),
+            "flow": flow_rows(flow, slice(first, last)),
             "lead": start - first,
             "tail": last - stop,
         }
@@ -77,6 +85,7 @@ def day_features(
     features: FeatureSettings,
     limit: float,
     return_limit: float,
+    flow: BarFlow = NO_FLOW,
     lead: int = 0,
     tail: int = 0,
 ) -> DayFeatures:
@@ -87,7 +96,7 @@ def day_features(
     """
     table = with_exogenous(bars, exogenous)
     clamped = clamped_returns(table, return_limit)
-    columns = feature_matrix(table, clamped.returns, features)
+    columns = feature_matrix(table, clamped.returns, features, flow if len(flow.has_book) else None)
     read = features.modules and len(exogenous.columns)
     known = _known_throughout(exogenous, columns.look_back) if read else None
     whole = feature_set(table, clamped, columns, limit, return_limit, known)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.features.order_flow import BarFlow
 from kernels.features.returns import log_returns
 from kernels.features.selection import FeatureColumns, FeatureSettings, feature_columns
 from kernels.features.targets import targets
@@ -50,9 +51,14 @@ def clamped_returns(bars: pd.DataFrame, limit: float) -> ClampedReturns:
     return ClampedReturns(returns, masked, findings)
 
 
-def feature_matrix(bars: pd.DataFrame, returns: NDArray[np.float64], features: FeatureSettings) -> FeatureColumns:
-    """Compute the configured features from bars and clamped returns; raises FeatureError for a user's that looks ahead."""
-    return feature_columns(bars, np.asarray(returns), features)
+def feature_matrix(
+    bars: pd.DataFrame, returns: NDArray[np.float64], features: FeatureSettings, flow: BarFlow | None = None
+) -> FeatureColumns:
+    """Compute the configured features from bars, clamped returns and the bars' order flow, if there is any.
+
+    Raises FeatureError for a user's feature that looks ahead.
+    """
+    return feature_columns(bars, np.asarray(returns), features, flow)
 
 
 def feature_set(

@@ -1,6 +1,6 @@
 """Models of a fold: policies trained by seed and the linear baseline, each scored once on the test rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from kernels.execution import Costs, Execution, Instrument
 from pipelines.report.types import Evaluation
 from pipelines.steps.evaluating import evaluate_positions
 from pipelines.steps.fold_rows import NormalisedFeatures
-from training.dqn import DqnSettings, train_policy
+from training.dqn_settings import DqnSettings
 from training.evaluation import policy_positions
 from training.folds import Fold
 from training.hindsight import hindsight_optimum
@@ -36,6 +36,10 @@ def policy(
     execution: Execution,
 ) -> Policy:
     """Train one seed on the fold's train rows; validation rows choose the checkpoint, test rows are not read."""
+    from training.dqn import (
+        train_policy,  # here, because torch takes a second to load and a cached run needs none of it
+    )
+
     last = fold.validation[1]
     return train_policy(
         np.asarray(normalised.z)[:last], bars.iloc[:last], fold, settings, seed, contract, costs, execution
@@ -55,7 +59,8 @@ def policy_evaluation(
 ) -> Evaluation:
     """Score a policy's greedy positions once on the test rows."""
     target = policy_positions(trained, np.asarray(normalised.z), bars, fold.test, contract, costs, execution)
-    return evaluate_positions(bars, fold, target, f"dqn seed {seed}", "policy", contract, costs, execution, capital)
+    scored = evaluate_positions(bars, fold, target, f"dqn seed {seed}", "policy", contract, costs, execution, capital)
+    return replace(scored, parameters={"chosen_step": trained.chosen_step})
 
 
 def linear_model(
@@ -86,10 +91,17 @@ def linear_evaluation(
     features = np.asarray(normalised.z)
     target = linear_positions(model, features, fold.test)
     information = information_coefficients(model, features, bars, fold.test, contract)
+    scored = evaluate_positions(bars, fold, target, "linear", "linear", contract, costs, execution, capital)
     return LinearResult(
-        evaluate_positions(bars, fold, target, "linear", "linear", contract, costs, execution, capital),
-        information.rename(columns={"coefficient": "ic"}),
+        replace(scored, parameters=_chosen(model)), information.rename(columns={"coefficient": "ic"})
     )
+
+
+def _chosen(model: LinearModel) -> dict[str, float | int | str | bool | None]:
+    """What was chosen on the validation rows: the horizon in bars, the quantile and the threshold it stands for."""
+    chosen = (model.horizon, model.threshold)
+    candidate = next(one for one in model.candidates if (one["horizon"], one["threshold"]) == chosen)
+    return {name: candidate[name] for name in ("horizon", "quantile", "threshold")}
 
 
 def hindsight(bars: pd.DataFrame, fold: Fold, contract: Instrument, costs: Costs, execution: Execution) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kernels.execution import Instrument
+from kernels.execution import Costs, Execution, Instrument
 from loaders.gaps_report import GapReport
 from loaders.outrights import OutrightBars
 from loaders.roll import RolledBars
@@ -60,6 +60,8 @@ def fold_report_content(
     label: dict[str, Any],
     capital: float,
     contract: Instrument,
+    costs: Costs,
+    execution: Execution,
     strategies: tuple[str, ...],
 ) -> ReportContent:
     """Gather a fold's artefacts into the report's content; raises ReportError when the data funnel does not add up."""
@@ -73,12 +75,16 @@ def fold_report_content(
         coverage={**gaps.report, "sessions": records(gaps.coverage)},
         rankings=dict(zip(strategies, rankings, strict=True)),
         evaluations=[*benchmarks, *strategy_models, linear.evaluation, *policy_models],
-        training=[{"seed": policy.seed, "history": policy.history} for policy in policies],
+        training=[
+            {"seed": policy.seed, "history": policy.history, "chosen_step": policy.chosen_step} for policy in policies
+        ],
         information=linear.information,
         hindsight=hindsight,
         capital=capital,
         currency=contract.currency,
         instrument=asdict(contract),
+        costs=asdict(costs),
+        execution=asdict(execution),
         edge=label["label"],
         cautions=level_shifts(feature_set.bars, table.folds[fold].test, feature_set.return_limit),
     )

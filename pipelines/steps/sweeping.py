@@ -15,6 +15,7 @@ METRICS = (
     "net_profit",
     "gross_profit",
     "fees",
+    "slippage",
     "total_return",
     "cagr",
     "volatility",
@@ -34,10 +35,14 @@ METRICS = (
 
 @dataclass(frozen=True)
 class SweepChunk:
-    """Some combinations of a strategy: a row each with parameters, then metrics; `start` is the warm-up of the whole grid."""
+    """Some combinations of a strategy: a row each with parameters, then metrics; `start` is the warm-up of the whole grid.
+
+    `sessions_per_year` is the number that annualised the metrics.
+    """
 
     table: pd.DataFrame
     start: int
+    sessions_per_year: float
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class StrategyRanking:
     """All combinations of a strategy on validation rows.
 
     `best` holds the parameters of the best by `metric` (empty where no combination has a defined value); `trials` is what
-    the ledger counts.
+    the ledger counts; `sessions_per_year` is the number that annualised the metrics.
     """
 
     table: pd.DataFrame
@@ -54,6 +59,7 @@ class StrategyRanking:
     best: dict[str, float]
     start: int
     trials: int
+    sessions_per_year: float
 
 
 def own_grid(grid: Mapping[str, tuple[float, ...]], place: Mapping[str, int | str]) -> dict[str, tuple[float, ...]]:
@@ -98,7 +104,7 @@ def sweep_chunk(
         start=start,
         threads=1,
     )
-    return SweepChunk(result.table, start)
+    return SweepChunk(result.table, start, float(result.profile["periods_per_year"]))
 
 
 def strategy_ranking(chunks: list[SweepChunk], strategy: str, rank_by: str) -> StrategyRanking:
@@ -112,4 +118,6 @@ def strategy_ranking(chunks: list[SweepChunk], strategy: str, rank_by: str) -> S
     if np.isfinite(scores).any():
         row = table.iloc[int(np.nanargmax(np.where(np.isinf(scores), np.nan, scores)))]
         best = {name: float(row[name]) for name in parameters}
-    return StrategyRanking(table, parameters, rank_by, best, chunks[0].start, len(table))
+    return StrategyRanking(
+        table, parameters, rank_by, best, chunks[0].start, len(table), chunks[0].sessions_per_year
+    )

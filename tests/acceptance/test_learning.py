@@ -18,7 +18,8 @@ from loaders.sessions import SessionRule
 from pipelines.steps.feature_set import clamped_returns, feature_matrix, feature_set
 from pipelines.steps.fold_rows import fold_table, normalised_features
 from training.bootstrap import mean_interval
-from training.dqn import DqnSettings, train_policy
+from training.dqn import train_policy
+from training.dqn_settings import DqnSettings
 from training.evaluation import policy_positions
 from training.folds import Fold, FoldSettings
 from training.linear import LinearSettings, fit_linear, linear_positions

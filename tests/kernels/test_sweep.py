@@ -247,6 +247,20 @@ def test_sessions_add_up_to_the_net_profit(random_bars, contract):
     assert len(sessions) == 4 and sessions["session"].is_monotonic_increasing
 
 
+def test_best_says_how_many_accounts_were_ruined(random_bars, contract):
+    bars = random_bars(20, bars=80)
+    bars["low"] = bars["close"] = bars["open"] = np.linspace(5_000.0, 4_000.0, 80)
+    bars["high"] = bars["open"]
+    side = Strategy("side", where(col("close") < param("level"), 1.0, 0.0))
+    options = {"instrument": contract, "capital": 10.0, "executor": "numpy", "metrics": ["sharpe"]}
+    always = sweep(side, bars, grid={"level": [1e9, 2e9]}, **options)
+    with pytest.raises(MetricError, match=r"\(2 of 2 accounts fell to zero or below, so give more capital or"):
+        always.best("sharpe")
+    some = sweep(side, bars, grid={"level": [-1.0, 1e9, -2.0]}, windows=[(5, 40), (40, 80)], **options)
+    with pytest.raises(MetricError, match=r"\(2 of 6 accounts fell .* contracts; the others: no trade, or constant"):
+        some.best("sharpe")
+
+
 def test_best_breaks_ties_by_order_and_skips_nan(random_bars, contract):
     bars = random_bars(20, bars=80)
     flat = Strategy("never", where(col("close") < param("level"), 1.0, 0.0))
@@ -255,6 +269,8 @@ def test_best_breaks_ties_by_order_and_skips_nan(random_bars, contract):
     assert result.best("sharpe").name == 2 and result.ranking("sharpe").tolist() == [2]
     alone = sweep(flat, bars, instrument=contract, grid={"level": [-3.0, -2.0]}, executor="numpy")
     with pytest.raises(MetricError, match="no best sharpe: it is NaN for all 2 combinations"):
+        alone.best("sharpe")
+    with pytest.raises(MetricError, match=r"combinations \(no trade, or constant returns\); score more bars"):
         alone.best("sharpe")
     with pytest.raises(MetricError, match="metric 'nonsense' is not in the table"):
         alone.best("nonsense")

@@ -1,6 +1,7 @@
 """Price process of the sample: what the editions promise, by closed forms and by money earned."""
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -160,3 +161,14 @@ def test_real_edition_is_not_distinguishable_even_for_the_oracle() -> None:
         means.append(block_scores(net).mean())
     # Twelve independent blocks a seed: the mean of four seeds has a standard error of about 0.15.
     assert -0.45 < np.mean(means) < 0.95
+
+
+def test_every_label_says_first_that_no_price_is_real() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "sample.md").read_text(encoding="utf-8")
+    for name, edition in EDITIONS.items():
+        prefix, _, rest = edition.label.partition("no price is real: ")
+        assert prefix == "generated data, "
+        assert f"| `{name}` | {rest} |" in page
+    assert "an edge of realistic size" in EDITIONS["real"].label
+    assert "power" in EDITIONS["power"].label and "not realistic" in EDITIONS["power"].label
+    assert "no edge" in EDITIONS["0"].label

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from loaders.sample import write_sample
+from pipelines.cli import main
 from pipelines.store import Store
 
 Contents = dict[str, dict[str, str]]
@@ -45,3 +46,11 @@ def contents() -> Callable[[Path], Contents]:
         }
 
     return read
+
+
+@pytest.fixture(scope="session")
+def serial_store(tmp_path_factory, small_settings):
+    """The flow run once, serially."""
+    store = tmp_path_factory.mktemp("serial") / "store"
+    assert main(["run", "fold=0", f"store={store}", *small_settings, "cluster=serial", "--quiet"]) == 0
+    return store

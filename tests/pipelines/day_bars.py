@@ -8,7 +8,8 @@ import pandas as pd
 
 from pipelines import artefacts
 from pipelines.configuration import load_settings
-from pipelines.graph import Graph, InputFile, Node, build_graph
+from pipelines.graph import Graph, Node, build_graph
+from pipelines.input_files import InputFile
 from pipelines.keys import file_digest
 from pipelines.nodes import NODES
 from pipelines.parts import PartList
@@ -76,12 +77,12 @@ class Workshop:
     def graph(self) -> Graph:
         settings = load_settings([f"store={self.folder / 'store'}", *self.overrides])
         bars = Node("bars", read_bars, files={"files": "table"})
-        wanted = {"exogenous", "feature_days", "feature_set"}
+        wanted = {"exogenous", "file_flow", "order_flow", "feature_days", "feature_set"}
         nodes = (bars, *(node for node in NODES if node.name in wanted))
         path = self.folder / "bars.parquet"
         exogenous = tuple(InputFile(Path(one.path), file_digest(Path(one.path))) for one in settings.exogenous)
         files = {"table": (InputFile(path, file_digest(path)),), "exogenous": exogenous}
-        return build_graph(nodes, settings, files, {})
+        return build_graph(nodes, settings, files, {"flow_file": lambda place: []})
 
     def write(self, bars: pd.DataFrame) -> None:
         self.folder.mkdir(exist_ok=True, parents=True)

@@ -40,6 +40,18 @@ def test_help_lists_the_commands_that_exist(capsys):
         assert (REPOSITORY / "pipelines" / "commands" / f"{name}.py").is_file()
 
 
+def test_no_command_at_all_prints_the_help_as_a_usage_error(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([])
+    assert stopped.value.code == 2
+    text = capsys.readouterr().err
+    assert text.startswith("usage: pipeline COMMAND") and "doctor" in text and "required" not in text
+
+
+def test_a_prefix_is_written_once(capsys, here):
+    assert fails(capsys, 2, "sample", "x", "edge=huge").startswith("pipeline sample: edge=huge seed=7: edge is one of")
+
+
 def test_an_unknown_command_names_the_nearest(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["rum", "fold=0"])
@@ -100,7 +112,7 @@ def test_a_truncated_file_is_data_rejected_and_leaves_no_artefact_of_it(capsys, 
         data = path.read_bytes()
         (broken / path.name).write_bytes(data[: len(data) - 1000] if "ohlcv" in path.name else data)
     error = fails(capsys, 3, "run", "fold=0", *small_settings, f"data={broken}", "cluster=serial", "--quiet")
-    assert "outrights[file=0]" in error and "ohlcv-1m.dbn.zst" in error
+    assert "outright_parts[file=0,part=0]" in error and "ohlcv-1m.dbn.zst" in error
     assert list((here / "store" / "objects").iterdir()) == []
     assert list((here / "store" / "tmp").iterdir()) == []
 
@@ -115,6 +127,16 @@ def test_a_failed_run_is_recorded_with_its_error(capsys, here, small_settings):
     assert main(["runs", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)["runs"][-1]
     assert record["status"] == "usage" and "fold=99" in record["error"]
+
+
+def test_a_run_is_shown_as_lines_without_brackets(capsys, here, small_settings):
+    fails(capsys, 2, "run", "fold=99", *small_settings, "cluster=serial", "--quiet")
+    assert main(["runs", "20"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "status: usage" in lines and "versions:" in lines
+    python = ".".join(map(str, sys.version_info[:3]))
+    assert lines[lines.index("versions:") + 1] == f"  python: {python}"
+    assert not any(mark in line for line in lines if not line.startswith("error") for mark in ("{", "['", "']"))
 
 
 def test_errors_with_json_are_one_object(capsys, here):

@@ -17,14 +17,6 @@ def run(capsys, store: Path, settings, *words: str) -> dict:
     return answer
 
 
-@pytest.fixture(scope="module")
-def serial_store(tmp_path_factory, small_settings):
-    """The flow run once, serially."""
-    store = tmp_path_factory.mktemp("serial") / "store"
-    assert main(["run", "fold=0", f"store={store}", *small_settings, "cluster=serial", "--quiet"]) == 0
-    return store
-
-
 def test_the_serial_run_reports_every_model_and_a_second_run_finds_everything_cached(
     capsys, serial_store, small_settings
 ):
@@ -41,6 +33,25 @@ def test_the_serial_run_reports_every_model_and_a_second_run_finds_everything_ca
     data_page = (Path(answer["report"]).parent / "../data.html").resolve()
     assert str(data_page) == answer["data_report"] and '<a href="../data.html">' in page
     assert "Every record is accounted for" in data_page.read_text()
+
+
+def test_the_report_of_a_run_agrees_with_itself(capsys, serial_store, small_settings):
+    answer = run(capsys, serial_store, small_settings, "cluster=serial")
+    report = json.loads(Path(answer["report"]).with_suffix(".json").read_text())
+    assert report["edge"].startswith("generated data, no price is real: an edge of realistic size")
+    models = {entry["model"]: entry for entry in report["models"]}
+    for entry in models.values():
+        metrics = entry["metrics"]
+        assert metrics["gross_profit"] - metrics["costs"] == pytest.approx(metrics["net_profit"], abs=1e-6)
+        assert metrics["costs"] == metrics["fees"] + metrics["slippage"]
+    for entry in report["overfitting"]["models"]:
+        if entry["sharpe"] is not None:
+            assert entry["sharpe"] == pytest.approx(models[entry["model"]]["metrics"]["sharpe"], rel=1e-9)
+    for seed in report["training"]:
+        assert models[f"dqn seed {seed['seed']}"]["parameters"] == {"chosen_step": seed["chosen_step"]}
+        assert seed["chosen_step"] in seed["step"]
+    assert list(models["linear"]["parameters"]) == ["horizon", "quantile", "threshold"]
+    assert report["costs"]["slippage_ticks"] == 1.0 and report["execution"]["fill"] == "next_open"
 
 
 @pytest.mark.parametrize("cluster", ["threads", "processes"])

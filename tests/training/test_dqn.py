@@ -11,7 +11,8 @@ import pytest
 import torch
 from scipy import stats
 
-from training.dqn import DqnSettings, train_policy
+from training.dqn import train_policy
+from training.dqn_settings import DqnSettings
 from training.environment import PORTFOLIO_FEATURES
 from training.errors import TrainingError
 from training.folds import Fold
@@ -132,7 +133,8 @@ SCRIPT = """
 import hashlib, sys
 import numpy as np, pandas as pd
 from kernels.execution import Costs, Execution, Instrument
-from training.dqn import DqnSettings, train_policy
+from training.dqn import train_policy
+from training.dqn_settings import DqnSettings
 from training.folds import Fold
 generator = np.random.default_rng(0)
 close = 5000 + np.cumsum(generator.normal(size=900))

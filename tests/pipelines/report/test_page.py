@@ -3,11 +3,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from pipelines.report.content import report_content
@@ -15,6 +17,7 @@ from pipelines.report.document import ReportContent
 from pipelines.report.errors import ReportError
 from pipelines.report.formats import number
 from pipelines.report.page import write_report
+from pipelines.report.palette import line_styles
 
 Page = Callable[..., tuple[str, str]]
 
@@ -50,10 +53,8 @@ def test_html_shows_the_numbers_given(page: Page, synthetic: ModuleType) -> None
     rows = {row[0]: row for row in reversed(_cells(html)) if row}
     for given in synthetic.evaluations():
         metrics = given.metrics
-        assert rows[given.model][1:6] == [
-            number(metrics["net_profit"], "signed_money"),
-            number(metrics["gross_profit"], "signed_money"),
-            number(metrics["fees"], "money"),
+        assert rows[given.model][1:4] == [
+            number(metrics["net_profit"], "signed_cents"),
             number(metrics["sharpe"], "ratio"),
             number(metrics["max_drawdown"], "fraction"),
         ]
@@ -107,8 +108,8 @@ def test_texts_are_escaped(page: Page, synthetic: ModuleType) -> None:
 
 def test_undefined_is_a_word_with_its_reason_and_not_zero(page: Page) -> None:
     html, _ = page()
-    (flat,) = [row for row in _cells(html) if row[0] == "flat" and len(row) == 10]
-    assert flat[4] == "undefined" and flat[7] == "undefined"
+    (flat,) = [row for row in _cells(html) if row[0] == "flat" and len(row) == 8]
+    assert flat[2] == "undefined" and flat[5] == "undefined"
     assert "flat: Sharpe (annual) undefined (session returns do not vary)" in html
     assert "flat: interval of Sharpe (annual) undefined (session returns do not vary)." in html
     assert "Undefined: too few rows for the method, or a forecast that does not vary." in html
@@ -119,16 +120,75 @@ def test_a_model_that_does_not_beat_flat_is_called_that(page: Page, synthetic: M
     losing = [entry for entry in synthetic.evaluations() if entry.model in ("ema_cross", "linear", "flat")]
     html, _ = page(report_content(**synthetic.small_inputs() | {"evaluations": losing}))
     box = html[html.index('class="verdict"') : html.index("</section>")]
+    plain = box.replace("\N{NO-BREAK SPACE}", " ")
     assert "No model beats flat after costs." in box
-    assert "<dt>ema_cross</dt><dd>does not beat flat after costs</dd>" in box
-    assert "<dt>linear</dt><dd>not distinguishable from flat on this much data</dd>" in box
+    assert re.search(r"<dt>ema_cross \(p = 0\.\d+\)</dt><dd>does not beat flat after costs</dd>", plain)
+    assert re.search(r"<dt>linear \(p = 0\.\d+\)</dt><dd>not distinguishable from flat on this much data</dd>", plain)
 
 
 def test_the_edge_of_the_data_is_labelled(page: Page, synthetic: ModuleType) -> None:
-    label = "power check: learnable edge, not realistic"
+    label = "generated data, no price is real: a power check: learnable edge, not realistic"
     html, _ = page(report_content(**synthetic.small_inputs() | {"edge": label}))
     assert f'<p class="badge">{label}</p>' in html
     assert 'class="badge"' not in page()[0]
+
+
+def test_gross_less_costs_is_net_as_shown(page: Page, synthetic: ModuleType) -> None:
+    html, _ = page()
+    rows = _cells(html[html.index("From gross to net") : html.index("Confidence intervals")])
+    assert rows[0] == ["Model", "Gross profit", "Fees", "Slippage", "Costs", "Net profit"]
+    assert [row[0] for row in rows[1:]] == [entry.model for entry in synthetic.evaluations()]
+    for row in rows[1:]:
+        gross, fees, slippage, costs, net = (
+            Decimal(cell.replace("\N{MINUS SIGN}", "-").translate(dict.fromkeys(map(ord, "$,+")))) for cell in row[1:]
+        )
+        assert costs == fees + slippage
+        assert gross - costs == net
+
+
+def test_the_terms_are_words_and_money(page: Page) -> None:
+    rows = _cells(page()[0])
+    for row in (
+        ["Capital", "$100,000.00"],
+        ["Instrument", "ES, in USD"],
+        ["Contracts", "1 at most, long or short"],
+        ["Multiplier", "$50.00 a point"],
+        ["Tick", "0.25 points = $12.50 a contract"],
+        ["Fee", "$2.50 a contract and side"],
+        ["Slippage", "1 tick = $12.50 a contract and side"],
+        ["Fill", "decided at a bar's close, filled at the open of the next bar that trades"],
+    ):
+        assert row in rows
+
+
+def test_the_sessions_of_a_year_are_said_with_their_source(page: Page) -> None:
+    html, _ = page()
+    assert "A year is 258.4 sessions in every annual figure of the models; the sweeps, of the data" in html
+    assert "row, 256.1. The number is counted from the calendar of the data" in html
+    assert "The test rows are 20 sessions, 0.077 years; a session that they cut" in html
+
+
+def test_triangles_are_named_only_where_a_roll_is_in_view(page: Page, synthetic: ModuleType) -> None:
+    assert "Triangles: rolls." in page()[0]
+    outside = synthetic.rolls().assign(session=np.array([20230102, 20250102], np.int32))
+    assert "Triangles" not in page(report_content(**synthetic.small_inputs() | {"rolls": outside}))[0]
+
+
+def test_shares_of_a_sweep_are_of_all_combinations(page: Page, synthetic: ModuleType) -> None:
+    table = synthetic.rankings()["donchian_breakout"].table.iloc[:4].assign(sharpe=[float("nan"), 1.0, -1.0, 2.0])
+    ranking = synthetic.Ranking(table, ("length",), "sharpe")
+    html, _ = page(report_content(**synthetic.small_inputs() | {"rankings": {"donchian_breakout": ranking}}))
+    assert "4 combinations; 1 undefined and never ranked; 50.0% of all above zero" in html
+
+
+def test_no_table_of_metrics_has_more_models_than_fit(page: Page) -> None:
+    heads = [row for row in _cells(page()[0]) if row and row[0] == "Metric"]
+    assert [len(row) for row in heads] == [5, 6]
+
+
+def test_seeds_have_hues_and_dashes_of_their_own() -> None:
+    styles = line_styles([(f"dqn seed {seed}", "policy") for seed in range(3)])
+    assert len({style.colour for style in styles.values()}) == len({style.dash for style in styles.values()}) == 3
 
 
 def test_looks_and_fallback_are_said(page: Page) -> None:

@@ -1,0 +1,126 @@
+"""The user's files that a run reads: what each is by content, and the pieces a large one is read in."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernels.features.selection import ORDER_FLOW
+from loaders.errors import DamagedFileError, DataError
+from loaders.files import DataFile, list_any_files, list_data_files
+from loaders.layouts import BARS, DEFINITIONS, MBP_10, STATISTICS, TBBO, TRADE_SCHEMAS, TRADES
+from loaders.partitions import partitions
+from loaders.records import Partition
+from pipelines import keys
+from pipelines.errors import RejectedDataError, UsageError
+from pipelines.settings import Settings
+
+FILE_AXES = ("file", "flow_file")  # a node with one of them gets one file of its group, and `part` one piece of that
+FLOW_SCHEMAS = (MBP_10, TBBO, TRADES)
+WHOLE: tuple[Partition | None, ...] = (None,)
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file of the user's, named by its content: the same bytes under another name are the same input.
+
+    `pieces`: the partitions it is read in, one by one; None is the whole file.
+    """
+
+    path: Path
+    sha256: str
+    pieces: tuple[Partition | None, ...] = WHOLE
+
+
+def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
+    """List and hash the DBN files of the data folder by what they hold, in the order of their data.
+
+    Raises UsageError for a folder without bars (or, where bars are made from them, without trades), RejectedDataError for a
+    damaged file. Books and trades are listed where the feature set has order flow and the folder has a book.
+    """
+    made = settings.load.from_trades
+    try:
+        listed = (list_any_files if made else list_data_files)(Path(settings.data))
+    except DamagedFileError as error:
+        raise RejectedDataError(str(error)) from None
+    except DataError as error:
+        raise UsageError(f"data={settings.data}: {error}") from None
+    truth = Path(settings.data) / "truth.json"
+    records = settings.load.partition_records
+    return {
+        "bars": tuple(_hashed(one.path, _pieces(one.path, records)) for one in listed if one.kind == BARS and not made),
+        "trades": tuple(_hashed(path) for path in _trade_files(listed, settings.data)) if made else (),
+        "definitions": tuple(_hashed(one.path) for one in listed if one.kind == DEFINITIONS),
+        "statistics": tuple(_hashed(one.path) for one in listed if one.schema == STATISTICS),
+        "flow": tuple(_hashed(path) for path in _flow_files(listed, settings.features.include)),
+        "exogenous": tuple(_exogenous_file(one.path) for one in settings.exogenous),
+        "roll_schedule": _roll_schedule(settings),
+        "truth": (_hashed(truth),) if truth.is_file() else (),
+    }
+
+
+def file_constant(
+    kind: Any, group: Sequence[InputFile], per: Sequence[str], place: Mapping[str, int | str]
+) -> tuple[Any, Any]:
+    """Return what a parameter of type `kind` gets of a group of files at a place of the axes, and its form in the key.
+
+    A Path is the place's file and a Partition the place's piece of it, known by its records; a sequence is all files.
+    """
+    axis = next((name for name in per if name in FILE_AXES), None)
+    if axis is not None and kind is Path:
+        chosen = group[int(place[axis])]
+        return chosen.path, chosen.sha256
+    if axis is not None and kind == Partition | None:
+        piece = group[int(place[axis])].pieces[int(place["part"])]
+        return piece, None if piece is None else [piece.first, piece.records]
+    return tuple(item.path for item in group), [item.sha256 for item in group]
+
+
+def _hashed(path: Path, pieces: tuple[Partition | None, ...] = WHOLE) -> InputFile:
+    return InputFile(path, keys.file_digest(path), pieces)
+
+
+def _pieces(path: Path, records: int) -> tuple[Partition | None, ...]:
+    """Cut a file by its size or its frames' headers; one that is a single piece, or damaged, is left whole.
+
+    The node that reads a damaged file tells what is wrong with it, and nothing of the other files is lost.
+    """
+    try:
+        found = partitions(path, records)
+    except DamagedFileError:
+        return WHOLE
+    return tuple(found) if len(found) > 1 else WHOLE
+
+
+def _flow_files(listed: Sequence[DataFile], include: Iterable[str]) -> list[Path]:
+    """Books and files of trades, where order flow is wanted; trades without any book measure nothing."""
+    found = [one for one in listed if one.schema in FLOW_SCHEMAS]
+    wanted = ORDER_FLOW in include and any(one.schema == MBP_10 for one in found)
+    return [one.path for one in found] if wanted else []
+
+
+def _trade_files(listed: Sequence[DataFile], folder: str) -> list[Path]:
+    """The files of the first schema with trades that there is, so that no trade counts twice."""
+    for schema in TRADE_SCHEMAS:
+        if found := [one.path for one in listed if one.schema == schema]:
+            return found
+    raise UsageError(
+        f"load.bars_from_trades: {folder} holds no file of {', '.join(TRADE_SCHEMAS)}; put one there, or use none"
+    )
+
+
+def _exogenous_file(name: str) -> InputFile:
+    path = Path(name)
+    if not path.is_file():
+        raise UsageError(f"exogenous: there is no file {name}; give the path of a Parquet or CSV file")
+    return _hashed(path)
+
+
+def _roll_schedule(settings: Settings) -> tuple[InputFile, ...]:
+    """The user's own roll schedule, if there is one: its content, not its name, is what the rolled bars depend on."""
+    if not settings.instrument.roll.schedule:
+        return ()
+    path = Path(settings.instrument.roll.schedule)
+    if not path.is_file():
+        raise UsageError(f"instrument.roll.schedule={path}: no such file; give a CSV file with columns session, contract")
+    return (_hashed(path),)
