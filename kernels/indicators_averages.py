@@ -94,7 +94,7 @@ def kama(x: Any, window: Any = 10, fast: Any = 2, slow: Any = 30) -> Value:
     source, size = constant(x), constant(window)
     quick, calm = 2.0 / (constant(fast) + 1.0), 2.0 / (constant(slow) + 1.0)
     way = rolling_sum(absolute(source - lag(source, 1)), size)
-    ratio = absolute(source - lag(source, size if size.op != "constant" else int(size.detail))) / way
+    ratio = absolute(source - lag(source, size)) / way
     efficiency = where(way == 0.0, 1.0, where(ratio > 1.0, 1.0, ratio))
     rate = efficiency * (quick - calm) + calm
 

@@ -1,5 +1,7 @@
 """Every indicator against pandas or TA-Lib where they are right, and by hand where they are not."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from kernels.rows import RowWriter, WindowError, warm_up
 from kernels.values import ExpressionError
 from kernels.windowed import TIME
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "language.md"
 NAN, BARS = float("nan"), 220
 H, L, C, V, Y = map(col, ("high", "low", "close", "volume", "bench"))
 
@@ -263,3 +266,19 @@ def test_vwap_since_the_session_began():
         ours.anchored_vwap(C, V, col("session")), close=[1, 3, NAN, 10, 20], volume=[1, 3, 9, 0, 5], session=[1, 1, 1, 2, 2]
     )
     np.testing.assert_array_equal(found, [1.0, 2.5, 2.5, NAN, 20.0])
+
+
+def test_every_indicator_is_documented():
+    page = PAGE.read_text(encoding="utf-8")
+    assert [name for name in ours.__all__ if name not in page] == []
+    undocumented = [name for name in ours.__all__ if not getattr(ours, name).__doc__]
+    assert undocumented == []
+
+
+def test_the_examples_of_the_page_run():
+    names: dict[str, object] = {}
+    for block in PAGE.read_text(encoding="utf-8").split("```python\n")[1:]:
+        exec(block.split("```")[0], names)
+    assert warm_up(names["revert"].target, {"window": np.array([20.0]), "entry": np.array([1.0])}) == 20
+    series = writer(adj_close=c).family(names["level"], {"q": np.array([0.5])}).matrix[:, 0]
+    assert np.corrcoef(series, c)[0, 1] > 0.9
