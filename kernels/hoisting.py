@@ -88,7 +88,7 @@ class _Builder:
         self._depends = dependencies(roots, events)
         self._registers: dict[Instruction, int] = {}
         self._by_node: dict[int, int] = {}
-        self._structure = Structure(roots)
+        self._structure = Structure()
         self._places: dict[tuple[str, int], int] = {}
 
     def register(self, root: Value) -> int:
@@ -150,13 +150,15 @@ class _Builder:
 class Structure:
     """Numbers nodes so that two of them have the same number exactly when they are built alike."""
 
-    def __init__(self, roots: Iterable[Value]) -> None:
+    def __init__(self) -> None:
         self._numbers: dict[tuple[object, ...], int] = {}
-        self._by_node: dict[int, int] = {}
-        for node in nodes(*roots):
-            key = (node.op, node.type, repr(node.detail), *(self._by_node[id(operand)] for operand in node.operands))
-            self._by_node[id(node)] = self._numbers.setdefault(key, len(self._numbers))
+        self._by_node: dict[int, tuple[int, Value]] = {}  # the node too, so that its identity stays taken
 
-    def number(self, node: Value) -> int:
-        """The node's number."""
-        return self._by_node[id(node)]
+    def number(self, root: Value) -> int:
+        """The node's number; nodes under it that are new are numbered with it."""
+        if id(root) not in self._by_node:
+            for node in nodes(root):
+                operands = (self._by_node[id(operand)][0] for operand in node.operands)
+                key = (node.op, node.type, repr(node.detail), *operands)
+                self._by_node[id(node)] = (self._numbers.setdefault(key, len(self._numbers)), node)
+        return self._by_node[id(root)][0]

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kernels.executor import Device, Inputs
-from kernels.hoisting import hoist, state_name
+from kernels.hoisting import Structure, hoist, state_name
 from kernels.opcodes import OPCODES
 from kernels.trace import Graph
 from kernels.values import Value
@@ -69,23 +69,22 @@ class RowWriter:
         self._columns = columns
         self._device = device
         self._bars = len(next(iter(columns.values())))
+        self._structure = Structure()
         self._rows: dict[int, NDArray[Any]] = {}
         self._matrices: dict[tuple[int, bytes], Any] = {}
-        self._kept: list[Value] = []  # nodes are known by their identity, which another node must not take over
 
     def row(self, root: Value) -> NDArray[Any]:
         """A node over data alone: an array [bars] of float64 or bool."""
-        if id(root) not in self._rows:
-            self._kept.append(root)
-            self._rows[id(root)] = np.broadcast_to(_computed(root, self._leaf), (self._bars,))
-        return self._rows[id(root)]
+        key = self._structure.number(root)
+        if key not in self._rows:
+            self._rows[key] = np.broadcast_to(_computed(root, self._leaf), (self._bars,))
+        return self._rows[key]
 
     def family(self, node: Value, lanes: Lanes) -> Family:
         """An indicator of data and parameters for the lanes' distinct assignments, in ascending order of assignment."""
         bound, index = _bound(parameters(node), lanes)
-        key = (id(node), b"".join(values.tobytes() for values in bound.values()))
+        key = (self._structure.number(node), b"".join(values.tobytes() for values in bound.values()))
         if key not in self._matrices:
-            self._kept.append(node)
             self._matrices[key] = self._matrix(node, bound)
         return Family(self._matrices[key], index)
 

@@ -1,6 +1,7 @@
 """The language: exp and log to the last digit, lags, crossings, memory, scans; misuse teaches."""
 
 import math
+import pickle
 from typing import NamedTuple
 
 import mpmath
@@ -187,6 +188,29 @@ def test_indicators_inside_and_around_a_scan():
             states.append(state * lanes["k"][lane])
         expected = pd.Series(states).rolling(int(lanes["m"][lane])).mean()
         np.testing.assert_allclose(family.matrix[:, family.index[lane]], expected, rtol=1e-12)
+
+
+def test_what_is_built_alike_is_computed_once():
+    programs = []
+
+    def counting(program, *arguments):
+        programs.append(program)
+        return numpy_executor.run(program, *arguments)
+
+    x = np.arange(20.0)
+    twice = sma(ema(col("x"), param("n")) - 1.0, 3) + sma(ema(col("x"), param("n")) - 1.0, 3)
+    found = RowWriter({"x": x}, host(counting)).family(sma(twice, 1), {"n": np.array([3.0, 5.0])})
+    assert len(programs) == 3  # the average, what is averaged again, and the sum
+    expected = 2 * (pd.Series(x).ewm(span=5, adjust=False).mean() - 1.0).rolling(3).mean()
+    np.testing.assert_allclose(found.matrix[:, 1], expected, rtol=1e-12)
+
+
+def test_a_strategy_travels_to_another_process(same_bits):
+    node = sma(scan(local_level(param("q"), 2.0), Local(10.0, 1.0), col("x")), param("n"))
+    sent = pickle.loads(pickle.dumps(node))
+    lanes, x = {"q": np.array([0.1, 0.5]), "n": np.array([2.0, 3.0])}, np.arange(9.0)
+    both = [RowWriter({"x": x}, host(numpy_executor.run)).family(item, lanes).matrix for item in (node, sent)]
+    assert same_bits(both[0], both[1]) and repr(sent) == repr(node)
 
 
 def _branching(state, x):
