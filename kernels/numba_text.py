@@ -28,6 +28,8 @@ def numba_text(program: Program, block: int) -> str:
     lines = [
         '"""A walkfold program; written by kernels.numba_text, named by its digest."""',
         "",
+        "import math",
+        "",
         "import numpy as np",
         "from numba import njit",
         "",

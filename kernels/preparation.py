@@ -15,6 +15,7 @@ from kernels.plan import Window
 from kernels.portfolio import START, BarInputs
 from kernels.simulation import CLOSE, MARK, MASKED, OLD_PRICE, OPEN, ROLLED, Conditions, settings_columns
 from kernels.strategy import Strategy
+from kernels.windowed import TIME
 
 EXECUTORS = ("auto", "cpu", "cuda", "numpy")
 PRECISIONS = ("fp64", "fp32", "mixed")
@@ -91,7 +92,9 @@ def program_columns(
         MASKED: ~inputs.executable,
     }
     for node in nodes(strategy.target):
-        if node.op == "col" and node.detail not in columns:
+        if node.op == "col" and node.detail == TIME:
+            columns[TIME] = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
+        elif node.op == "col" and node.detail not in columns:
             columns[node.detail] = _strategy_column(strategy, bars, node.detail)
     return {name: np.ascontiguousarray(column[:stop]) for name, column in columns.items()}
 
