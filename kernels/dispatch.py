@@ -57,7 +57,7 @@ def choose(
         if not allow_fallback:
             raise CudaUnavailableError(refused)
         warnings.warn(
-            f"executor='cuda' fell back to the CPU ({refused.reason}): {refused.message}", FallbackWarning, stacklevel=4
+            f"executor='cuda' fell back to the CPU ({refused.reason}): {refused.message}", FallbackWarning, stacklevel=5
         )
         return Choice("cpu", f"fell back: {refused.message}", estimates, str(refused.reason))
     if refused is not None:

@@ -4,7 +4,9 @@
 y)`` chooses. Nothing can read a later bar. A comparison with NaN is false; NaN as a target holds the current target.
 """
 
+from kernels.elementary import clip, exp, log, sign
 from kernels.opcodes import F64, OPCODES
+from kernels.scans import scan
 from kernels.values import (
     ExpressionError,
     Value,
@@ -19,22 +21,37 @@ from kernels.values import (
     trunc,
     where,
 )
+from kernels.walks import nodes, parameters
+from kernels.windowed import windowed
 
 __all__ = [
+    "abs",
     "absolute",
+    "clip",
     "col",
+    "exp",
     "floor",
     "hold",
     "isnan",
+    "lag",
+    "log",
+    "max",
     "maximum",
+    "min",
     "minimum",
+    "nodes",
     "param",
     "parameters",
     "prev",
+    "scan",
+    "sign",
     "sqrt",
     "trunc",
     "where",
 ]
+
+abs, min, max = absolute, minimum, maximum
+"""The names of the language; Python's own ``min`` and ``max`` need truth values and refuse an expression."""
 
 TARGET = "target"
 """Name of the state that ``hold()`` reads."""
@@ -56,10 +73,31 @@ def hold() -> Value:
 
 
 def prev(value: Value, bars: int = 1) -> Value:
-    """The expression's value ``bars`` bars before; one bar more of warm-up each. Raises for fewer than 1."""
+    """The expression's value ``bars`` >= 1 bars before; so many bars more of warm-up. ``lag`` takes swept numbers too."""
     if isinstance(bars, bool) or not isinstance(bars, int) or bars < 1:
-        raise ExpressionError(f"prev(x, {bars!r}): the number of bars must be a whole number >= 1")
+        raise ExpressionError(_no_lag("prev", bars, 1))
     return _lagged(constant(value), bars, {})
+
+
+def lag(value: Value, bars: Value | int) -> Value:
+    """The expression's value ``bars`` >= 0 bars before, a whole number or an expression over parameters.
+
+    So many bars more of warm-up; before it the value does not exist, after it NaN is data.
+    """
+    if isinstance(bars, Value):
+        return windowed("lagged", (constant(value),), bars)
+    if isinstance(bars, bool) or not isinstance(bars, int) or bars < 0:
+        raise ExpressionError(_no_lag("lag", bars, 0))
+    return prev(value, bars) if bars else constant(value)
+
+
+def _no_lag(function: str, bars: object, least: int) -> str:
+    if isinstance(bars, int) and bars < 0:
+        return (
+            f"{function}(x, {bars!r}): a lead would read bars of the future, which no expression can: a strategy is scored "
+            f"on what follows by the sweep itself; the number of bars must be a whole number >= {least}"
+        )
+    return f"{function}(x, {bars!r}): the number of bars must be a whole number >= {least}"
 
 
 def _lagged(value: Value, bars: int, done: dict[int, Value]) -> Value:
@@ -69,6 +107,8 @@ def _lagged(value: Value, bars: int, done: dict[int, Value]) -> Value:
         lagged = value
     elif value.op == "state":
         raise ExpressionError("prev(hold()): only the target of the bar before is kept; write hold() alone")
+    elif value.op == "carried":
+        raise ExpressionError("prev of a scan's state: only the state of the bar before is kept; carry another state")
     elif value.op == "lag":
         lagged = Value("lag", value.operands, value.type, value.detail + bars)
     elif value.op in OPCODES:  # an operation at the bar before is the operation over the operands at the bar before
@@ -77,31 +117,6 @@ def _lagged(value: Value, bars: int, done: dict[int, Value]) -> Value:
         lagged = Value("lag", (value,), value.type, bars)
     done[id(value)] = lagged
     return lagged
-
-
-def parameters(*values: Value) -> tuple[str, ...]:
-    """Names of the parameters the expressions read, in the order of first appearance."""
-    names: dict[str, None] = {}
-    for value in nodes(*values):
-        if value.op == "param":
-            names.setdefault(value.detail)
-    return tuple(names)
-
-
-def nodes(*roots: Value) -> list[Value]:
-    """Every node under the roots once, operands before the operations that use them."""
-    ordered: list[Value] = []
-    seen: set[int] = set()
-    stack = [(root, False) for root in reversed(roots)]
-    while stack:
-        value, expanded = stack.pop()
-        if expanded:
-            ordered.append(value)
-        elif id(value) not in seen:
-            seen.add(id(value))
-            stack.append((value, True))
-            stack.extend((operand, False) for operand in reversed(value.operands))
-    return ordered
 
 
 def _name(name: str, function: str) -> str:

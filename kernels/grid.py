@@ -1,7 +1,9 @@
-"""Combinations of parameters: Cartesian grids, explicit lists, constraints."""
+"""Combinations of parameters: Cartesian grids, enumerated whole or a block at a time, explicit lists, constraints."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,23 +17,74 @@ class GridError(ValueError):
     """A grid that does not fit its strategy; the message names the parameter, or the combination, and the remedy."""
 
 
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """A Cartesian grid that is never held whole: combination n has the mixed-radix digits of n, the last axis fastest.
+
+    ``size`` counts all of them, those that break the strategy's constraint included.
+    """
+
+    strategy: Strategy
+    names: tuple[str, ...]
+    axes: tuple[np.ndarray[Any, np.dtype[Any]], ...]
+
+    @property
+    def size(self) -> int:
+        """The product of the axes' lengths."""
+        return math.prod(len(axis) for axis in self.axes)
+
+    def table(self, low: int, high: int) -> pd.DataFrame:
+        """The combinations numbered [low, high) that fulfil the constraint, in order: a row each, perhaps none."""
+        if not self.axes:
+            return pd.DataFrame(index=pd.RangeIndex(high - low))
+        places = np.unravel_index(np.arange(low, high), [len(axis) for axis in self.axes])
+        columns = zip(self.names, self.axes, places, strict=True)
+        table = pd.DataFrame({name: axis[place] for name, axis, place in columns})
+        return table[allowed(self.strategy, table)].reset_index(drop=True)
+
+
+def lattice(grid: Mapping[str, Sequence[Any]], strategy: Strategy) -> Lattice:
+    """The grid's axes that the strategy declares, checked.
+
+    Raises ``GridError`` for a missing or empty axis, a repeated or non-finite value.
+    """
+    names = tuple(name for name in grid if name in strategy.parameters)
+    _require_parameters(strategy, names)
+    return Lattice(strategy, names, tuple(axis_values(strategy, name, grid[name]) for name in names))
+
+
 def combinations(grid: Mapping[str, Sequence[Any]], strategy: Strategy) -> pd.DataFrame:
     """All combinations of the axes that the strategy declares, a row each; axes of other strategies are left out.
 
     Order: axes as the grid gives them, the last one fastest. Combinations that break the strategy's constraint are not
-    generated. Raises ``GridError`` for a missing or empty axis, a repeated or non-finite value, or where none is left.
+    generated. Raises ``GridError`` as ``lattice`` does, or where no combination is left.
     """
-    names = [name for name in grid if name in strategy.parameters]
-    _require_parameters(strategy, names)
-    axes = [_axis(strategy, name, grid[name]) for name in names]
-    if not axes:
-        return pd.DataFrame(index=pd.RangeIndex(1))
-    meshes = np.meshgrid(*axes, indexing="ij")
-    table = pd.DataFrame({name: mesh.reshape(-1) for name, mesh in zip(names, meshes, strict=True)})
-    kept = table[_allowed(strategy, table)].reset_index(drop=True)
-    if kept.empty:
-        raise GridError(f"{strategy.name}: no combination fulfils {strategy.constraint!r}; widen the grid")
+    axes = lattice(grid, strategy)
+    kept = axes.table(0, axes.size)
+    if kept.empty and axes.names:
+        raise _nothing_left(strategy)
     return kept
+
+
+def blocks(
+    grid: Mapping[str, Sequence[Any]] | pd.DataFrame | None, strategy: Strategy, size: int
+) -> Iterator[pd.DataFrame]:
+    """What ``as_table`` returns, in the same order, as tables cut from at most ``size`` combinations; none is empty."""
+    if isinstance(grid, pd.DataFrame):
+        table = explicit(grid, strategy)
+        for low in range(0, len(table), size):
+            yield table.iloc[low : low + size].reset_index(drop=True)
+        return
+    _require_known(grid or {}, strategy)
+    axes = lattice(grid or {}, strategy)
+    found = False
+    for low in range(0, axes.size, size):
+        table = axes.table(low, min(low + size, axes.size))
+        if len(table):
+            found = True
+            yield table
+    if not found:
+        raise _nothing_left(strategy)
 
 
 def explicit(table: pd.DataFrame, strategy: Strategy) -> pd.DataFrame:
@@ -44,7 +97,7 @@ def explicit(table: pd.DataFrame, strategy: Strategy) -> pd.DataFrame:
     if table.empty and len(table.columns):
         raise GridError(f"{strategy.name}: the table of combinations has no rows")
     table = table.reset_index(drop=True)
-    for row in np.flatnonzero(~_allowed(strategy, table))[:1]:
+    for row in np.flatnonzero(~allowed(strategy, table))[:1]:
         values = ", ".join(f"{name}={table[name].iloc[row]}" for name in table.columns)
         raise GridError(f"{strategy.name}: combination {row} ({values}) breaks {strategy.constraint!r}; leave it out")
     return table
@@ -54,9 +107,7 @@ def as_table(grid: Mapping[str, Sequence[Any]] | pd.DataFrame | None, strategy: 
     """A sweep's grid as one table of combinations; an axis that the strategy does not declare raises ``GridError``."""
     if isinstance(grid, pd.DataFrame):
         return explicit(grid, strategy)
-    for name in grid or {}:
-        if name not in strategy.parameters:
-            raise GridError(_unknown(strategy, name))
+    _require_known(grid or {}, strategy)
     return combinations(grid or {}, strategy)
 
 
@@ -65,7 +116,8 @@ def lanes(table: pd.DataFrame) -> dict[str, Array]:
     return {str(name): np.ascontiguousarray(table[name].to_numpy(dtype=np.float64)) for name in table.columns}
 
 
-def _axis(strategy: Strategy, name: str, values: Sequence[Any]) -> np.ndarray[Any, np.dtype[Any]]:
+def axis_values(strategy: Strategy, name: str, values: Sequence[Any]) -> np.ndarray[Any, np.dtype[Any]]:
+    """The axis as an array; raises ``GridError`` where it is empty, or holds a value twice or one that is no number."""
     axis = np.asarray(list(values))
     if axis.ndim != 1 or len(axis) == 0:
         raise GridError(f"{strategy.name}: the axis {name!r} is empty; give it at least one value")
@@ -88,6 +140,22 @@ def _require_parameters(strategy: Strategy, names: Sequence[str]) -> None:
             raise GridError(f"{strategy.name}: parameter {name!r} has no values in the grid; give it an axis")
 
 
+def require_axes(axes: Mapping[str, Any], strategy: Strategy) -> None:
+    """Raises ``GridError`` unless the axes are exactly the strategy's parameters."""
+    _require_known(axes, strategy)
+    _require_parameters(strategy, list(axes))
+
+
+def _require_known(grid: Mapping[str, Any], strategy: Strategy) -> None:
+    for name in grid:
+        if name not in strategy.parameters:
+            raise GridError(_unknown(strategy, name))
+
+
+def _nothing_left(strategy: Strategy) -> GridError:
+    return GridError(f"{strategy.name}: no combination fulfils {strategy.constraint!r}; widen the grid")
+
+
 def _unknown(strategy: Strategy, name: str) -> str:
     near = difflib.get_close_matches(name, strategy.parameters, n=1)
     meant = f", did you mean {near[0]!r}?" if near else ""
@@ -95,7 +163,8 @@ def _unknown(strategy: Strategy, name: str) -> str:
     return f"{strategy.name}: the grid sweeps {name!r}, which the strategy does not read{meant} (it reads: {declared})"
 
 
-def _allowed(strategy: Strategy, table: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def allowed(strategy: Strategy, table: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Whether each row of the table fulfils the strategy's constraint."""
     if strategy.constraint is None:
         return np.ones(len(table), dtype=bool)
     return lane_values(strategy.constraint, lanes(table), len(table)).astype(bool)

@@ -9,12 +9,12 @@ without one. Equal nodes share a register.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kernels.expressions import nodes
-from kernels.indicators import INDICATORS
 from kernels.opcodes import OPCODES
 from kernels.program import Instruction, Output, Program, State
 from kernels.trace import Graph
 from kernels.values import Value
+from kernels.walks import nodes
+from kernels.windowed import is_indicator
 
 DATA, PARAM, STATE, EVENT = "data", "param", "state", "event"
 
@@ -31,23 +31,29 @@ class Hoisted:
 
 def dependencies(roots: Iterable[Value], events: frozenset[str] = frozenset()) -> dict[int, frozenset[str]]:
     """What each node under the roots depends on, by ``id`` of the node."""
-    own = {"col": {DATA}, "param": {PARAM}, "series": {DATA, PARAM}, "state": {STATE}}
+    own = {"col": {DATA}, "param": {PARAM}, "state": {STATE}, "carried": {STATE}}
     found: dict[int, frozenset[str]] = {}
     for node in nodes(*roots):
         leaf = own.get(node.op, set()) | ({EVENT} if node.op == "col" and node.detail in events else set())
-        found[id(node)] = frozenset(leaf).union(*(found[id(operand)] for operand in node.operands))
+        union = frozenset(leaf).union(*(found[id(operand)] for operand in node.operands))
+        # an indicator varies from bar to bar whatever it reads; a scan's states are its own
+        found[id(node)] = (union | {DATA}) - {STATE} if is_indicator(node) else union
     return found
 
 
 def hoist(
-    graph: Graph, events: frozenset[str] = frozenset(), settings: Callable[[str], bool] = lambda _: False
+    graph: Graph,
+    events: frozenset[str] = frozenset(),
+    settings: Callable[[str], bool] = lambda _: False,
+    lags: bool = True,
 ) -> Hoisted:
     """The graph as a checked program.
 
     ``events`` are the names of boolean columns that are rarely true; ``settings`` says of a column's name whether it
-    holds one number at all bars.
+    holds one number at all bars. ``lags``: whether the program may read a family some bars back, which a program that
+    starts at the first bar must not: there a lagged family is a family of its own.
     """
-    builder = _Builder([*graph.following.values(), *graph.outputs.values()], events)
+    builder = _Builder([*graph.following.values(), *graph.outputs.values()], events, lags)
     for name in graph.initial:
         builder.register(graph.following[name])
     for value in graph.outputs.values():
@@ -65,10 +71,16 @@ def _is_setting(row: Value, settings: Callable[[str], bool]) -> bool:
     return all(leaf.op == "col" and settings(leaf.detail) for leaf in leaves)
 
 
+def state_name(place: int) -> str:
+    """Name of a scan's state in the program that runs it."""
+    return f"s{place}"
+
+
 class _Builder:
     """Numbers nodes and emits each distinct one once."""
 
-    def __init__(self, roots: list[Value], events: frozenset[str]) -> None:
+    def __init__(self, roots: list[Value], events: frozenset[str], lags: bool) -> None:
+        self._lags = lags
         self.instructions: list[Instruction] = []
         self.rows: list[Value] = []
         self.families: list[Value] = []
@@ -76,7 +88,7 @@ class _Builder:
         self._depends = dependencies(roots, events)
         self._registers: dict[Instruction, int] = {}
         self._by_node: dict[int, int] = {}
-        self._structure = Structure(roots)
+        self._structure = Structure()
         self._places: dict[tuple[str, int], int] = {}
 
     def register(self, root: Value) -> int:
@@ -97,7 +109,7 @@ class _Builder:
         return self._by_node[id(root)]
 
     def _is_source(self, node: Value) -> bool:
-        if not node.operands or node.op in INDICATORS or node.op == "lag":
+        if not node.operands or is_indicator(node) or node.op == "lag":
             return True
         return self._depends[id(node)] in ({DATA}, {PARAM})
 
@@ -118,13 +130,13 @@ class _Builder:
         depends = self._depends[id(node)]
         if node.op in ("constant", "state"):
             return Instruction(node.op, (), node.type, node.detail)
-        if node.op == "series":
-            return Instruction("family", (), node.type, (node.detail, 0))
+        if node.op == "carried":
+            return Instruction("state", (), node.type, state_name(node.detail))
         if PARAM not in depends:
             return Instruction("row", (), node.type, self._place("row", self.rows, node))
         if depends == {PARAM}:
             return Instruction("lane", (), node.type, self._place("lane", self.lanes, node))
-        family, lag = (node.operands[0], node.detail) if node.op == "lag" else (node, 0)
+        family, lag = (node.operands[0], node.detail) if node.op == "lag" and self._lags else (node, 0)
         return Instruction("family", (), node.type, (self._place("family", self.families, family), lag))
 
     def _place(self, kind: str, places: list[Value], node: Value) -> int:
@@ -138,13 +150,15 @@ class _Builder:
 class Structure:
     """Numbers nodes so that two of them have the same number exactly when they are built alike."""
 
-    def __init__(self, roots: Iterable[Value]) -> None:
+    def __init__(self) -> None:
         self._numbers: dict[tuple[object, ...], int] = {}
-        self._by_node: dict[int, int] = {}
-        for node in nodes(*roots):
-            key = (node.op, node.type, repr(node.detail), *(self._by_node[id(operand)] for operand in node.operands))
-            self._by_node[id(node)] = self._numbers.setdefault(key, len(self._numbers))
+        self._by_node: dict[int, tuple[int, Value]] = {}  # the node too, so that its identity stays taken
 
-    def number(self, node: Value) -> int:
-        """The node's number."""
-        return self._by_node[id(node)]
+    def number(self, root: Value) -> int:
+        """The node's number; nodes under it that are new are numbered with it."""
+        if id(root) not in self._by_node:
+            for node in nodes(root):
+                operands = (self._by_node[id(operand)][0] for operand in node.operands)
+                key = (node.op, node.type, repr(node.detail), *operands)
+                self._by_node[id(node)] = (self._numbers.setdefault(key, len(self._numbers)), node)
+        return self._by_node[id(root)][0]

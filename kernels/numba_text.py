@@ -2,8 +2,9 @@
 
 Lanes run in blocks of fixed size inside the loop over bars, so that the inner loop vectorises. All states and lane
 values of a block lie in one flat array at constant offsets: with separate arrays LLVM cannot prove that they do not
-overlap and gives up on vectors beyond about ten states. Bars without events run a shorter body
-(``kernels.specialise``).
+overlap and gives up on vectors beyond about ten states. What lanes read of a family is gathered into the same array by
+a loop of its own first, for the same reason: one gather in the body, and none of it becomes vectors. Bars without events
+run a shorter body (``kernels.specialise``).
 """
 
 import math
@@ -27,13 +28,15 @@ def numba_text(program: Program, block: int) -> str:
     lines = [
         '"""A walkfold program; written by kernels.numba_text, named by its digest."""',
         "",
+        "import math",
+        "",
         "import numpy as np",
         "from numba import njit",
         "",
         "",
         '@njit(nogil=True, cache=True, error_model="numpy")',
         f"def run({SIGNATURE}{families}):",
-        f"    s = np.empty({max(layout.slots, 1) * block})",
+        f"    s = np.empty({max(layout.slots + len(layout.gathered), 1) * block})",
         f"    place = np.empty({max(layout.families, 1) * block}, np.uint64)",
         "    for b in range(first_block, last_block):",
         f"        base = b * {block}",
@@ -54,6 +57,8 @@ class _Layout:
         used = sorted({item.detail for item in program.instructions if item.op == "lane"})
         self.lane_slot = {lane: len(self.state_slot) + place for place, lane in enumerate(used)}
         self.slots = len(self.state_slot) + len(used)
+        reads = dict.fromkeys(item.detail for item in program.instructions if item.op == "family")
+        self.gathered = {read: self.slots + place for place, read in enumerate(reads)}
         self.families = 1 + max((item.detail[0] for item in program.instructions if item.op == "family"), default=-1)
 
     def at(self, slot: int) -> str:
@@ -82,14 +87,16 @@ def _bar(program: Program, layout: _Layout) -> list[str]:
 
 
 def _lane_loop(program: Program, layout: _Layout) -> list[str]:
-    shared, body = [], []
+    shared, gather, body = [], [], []
     for register, item in enumerate(program.instructions):
         if item.op == "row":
             shared.append(f"v{register} = rows[t, {item.detail}]" + (" != 0.0" if item.type == BOOL else ""))
         elif item.op == "family":
             family, lag = item.detail
             shared.append(f"f{register} = family{family}[t{f' - {lag}' if lag else ''}]")
-            body.append(f"v{register} = f{register}[place[{family * layout.block} + l]]")
+            slot = layout.at(layout.gathered[item.detail])
+            gather.append(f"{slot} = f{register}[place[{family * layout.block} + l]]")
+            body.append(f"v{register} = {slot}")
         else:
             body.append(f"v{register} = {_expression(item, layout)}")
     for place, output in enumerate(program.outputs):
@@ -98,7 +105,9 @@ def _lane_loop(program: Program, layout: _Layout) -> list[str]:
         item = program.instructions[state.register]
         if not (item.op == "state" and item.detail == state.name):
             body.append(f"{layout.at(layout.state_slot[state.name])} = v{state.register}")
-    return [*shared, f"for l in range({layout.block}):", *_indented(1, body or ["pass"])]
+    loop = f"for l in range({layout.block}):"
+    first = [loop, *_indented(1, gather)] if gather else []
+    return [*shared, *first, loop, *_indented(1, body or ["pass"])]
 
 
 def _expression(item: Instruction, layout: _Layout) -> str:

@@ -54,6 +54,20 @@ def _select(condition: Any, a: Any, b: Any) -> Any:
     return np.where(condition, a, b)[()]  # [()] makes a scalar of a 0-d array and leaves other arrays alone
 
 
+def _exponent(a: Any) -> Any:
+    _, power = np.frexp(a)  # a = m * 2^power with 0.5 <= |m| < 1
+    ordinary = np.isfinite(a) & (a != 0.0)
+    return _select(ordinary, power - 1.0, _select(a == 0.0, -np.inf, np.absolute(a)))
+
+
+def _scale(a: Any, k: Any) -> Any:
+    whole = np.clip(np.nan_to_num(k), -LARGEST_SCALE, LARGEST_SCALE).astype(np.int32)
+    return _select(k != k, k, np.ldexp(a, whole))
+
+
+LARGEST_SCALE = 2200
+"""Powers of two past this change no result: any number times 2^±2200 is zero or infinite, as it was or as it becomes."""
+
 _PROPAGATES = "NaN if an operand is NaN"
 _FALSE = "false if an operand is NaN"
 _LOGIC = "cannot be NaN"
@@ -94,6 +108,28 @@ _ROWS = (
         "np.trunc({0})",
         "trunc({0})",
         slots=2,
+    ),
+    Opcode(
+        "exponent",
+        _F,
+        F64,
+        "k with 2^k <= |a| < 2^(k + 1); -inf at 0, inf at ±inf",
+        _PROPAGATES,
+        _exponent,
+        "(math.frexp({0})[1] - 1.0 if {0} - {0} == 0.0 and {0} != 0.0 else (-np.inf if {0} == 0.0 else abs({0})))",
+        "logb({0})",
+        slots=6,
+    ),
+    Opcode(
+        "scale",
+        _FF,
+        F64,
+        "a * 2^trunc(b), rounded once",
+        _PROPAGATES,
+        _scale,
+        "({1} if {1} != {1} else math.ldexp({0}, int(max(min({1}, 2200.0), -2200.0))))",
+        "({1} != {1} ? {1} : ldexp({0}, {1} < 2200 ? ({1} > -2200 ? (int){1} : -2200) : 2200))",
+        slots=6,
     ),
     Opcode(
         "minimum",

@@ -28,6 +28,7 @@ from kernels.simulation import (
     settings_columns,
 )
 from kernels.strategy import Strategy
+from kernels.windowed import TIME
 
 EXECUTORS = ("auto", "cpu", "cuda", "numpy")
 PRECISIONS = ("fp64", "fp32", "mixed")
@@ -55,6 +56,8 @@ def check_bars(bars: pd.DataFrame, returns: str) -> None:
     """Raises ``BarsError`` where times are missing or do not increase, or sessions are asked for and absent."""
     if "ts_event" not in bars.columns:
         raise BarsError(f"the bars have no column 'ts_event'; columns: {', '.join(map(str, bars.columns))}")
+    if "symbol" in bars.columns and (symbols := bars["symbol"].nunique()) > 1:
+        raise BarsError(f"the bars hold {symbols} symbols: use kernels.symbols.sweep_symbols, or choose one")
     stamps = bars["ts_event"].to_numpy(dtype="datetime64[ns]")
     for bar in np.flatnonzero(stamps[1:] <= stamps[:-1])[:1] + 1:
         raise BarsError(f"bar {bar_label(bars, int(bar))} is not later than the one before it; sort the bars")
@@ -105,7 +108,9 @@ def program_columns(
     if strategy.stop_loss is not None or strategy.take_profit is not None:
         columns |= {HIGH: _strategy_column(strategy, bars, "high"), LOW: _strategy_column(strategy, bars, "low")}
     for node in nodes(strategy.target):
-        if node.op == "col" and node.detail not in columns:
+        if node.op == "col" and node.detail == TIME:
+            columns[TIME] = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
+        elif node.op == "col" and node.detail not in columns:
             columns[node.detail] = _strategy_column(strategy, bars, node.detail)
     return {name: np.ascontiguousarray(column[:stop]) for name, column in columns.items()}
 

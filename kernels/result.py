@@ -1,6 +1,6 @@
 """The result of a sweep: its table, its rankings, and any combination bar by bar."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from kernels.metrics import MetricError, ranking
 from kernels.plan import Plan, Window
 from kernels.rows import Array
 from kernels.simulation import RECORDED
+from kernels.surface import heat_map, neighbours, stability
 
 LANES_A_COUNT = 256
 """Combinations run at once when ruined accounts are counted."""
@@ -20,7 +21,7 @@ LANES_A_COUNT = 256
 @dataclass(frozen=True, eq=False)
 class SweepResult:
     """``table``: a row a combination (and window, in the column ``window``, where there are several), parameters,
-    metrics.
+    metrics; where a parameter is called ``window`` the column is ``scored_window``.
 
     ``start``: the first bar at which every combination has a target. ``windows``: the bar ranges that were scored.
     ``profile``: executor, fallback reason, periods a year, program size, seconds and bar-steps a second.
@@ -50,6 +51,27 @@ class SweepResult:
             )
         return self.table.iloc[int(order[0])]
 
+    def heat_map(self, x: str, y: str, metric: str, window: int = 0) -> pd.DataFrame:
+        """The metric over the parameters ``x`` (columns) and ``y`` (rows), the best over all others
+        (``kernels.surface.heat_map``).
+        """
+        return heat_map(self._of_window(window), self.parameters, x, y, metric)
+
+    def neighbours(self, row: int) -> pd.DataFrame:
+        """The combinations one step from that of the row, in the same window (``kernels.surface.neighbours``)."""
+        self._window(row)
+        window, place = divmod(row, self._combinations)
+        first = window * self._combinations
+        beside = neighbours(self._of_window(window), self.parameters, place)
+        return beside.assign(row=beside["row"] + first)
+
+    def stability(self, metric: str, count: int = 10, window: int = 0) -> pd.DataFrame:
+        """The best ``count`` combinations of a window beside their neighbours (``kernels.surface.stability``)."""
+        table = self._of_window(window)
+        best = ranking(metric, table[metric].to_numpy(dtype=np.float64))[:count]
+        found = stability(table, self.parameters, metric, best)
+        return found.assign(row=found["row"] + window * self._combinations)
+
     def trace(self, row: int) -> pd.DataFrame:
         """One combination bar by bar, a row for each of the bars up to its window's end.
 
@@ -76,6 +98,41 @@ class SweepResult:
         closes = trace.groupby("session", sort=False)["equity"].last()
         before = np.concatenate([[self._plan.conditions.capital], closes.to_numpy()[:-1]])
         return pd.DataFrame({"session": closes.index.to_numpy(), "profit": closes.to_numpy() - before})
+
+    def session_sums(self, rows: Sequence[int], blocks: int = 16) -> tuple[Array, Array, NDArray[np.int64]]:
+        """Sums and sums of squares [rows, blocks] of session returns over blocks of sessions, and each block's sessions.
+
+        The blocks follow one another and differ in length by one at most: the raw material of overfitting statistics. A
+        session's return is its profit over the equity before it; all rows are of one window. Each row is traced, so
+        that this is meant for the best of a grid, or a grid of thousands. Raises ``MetricError`` for rows of several
+        windows or fewer than two sessions a block.
+        """
+        if len({self._window(row) for row in rows}) != 1:
+            raise MetricError("session sums compare rows of one window: give at least one row, all of the same window")
+        returns = np.stack([self._session_returns(row) for row in rows])
+        sessions = returns.shape[1]
+        if sessions < 2 * blocks:
+            raise MetricError(f"{sessions} sessions are too few for {blocks} blocks: give at least {2 * blocks}")
+        edges = np.arange(blocks + 1) * sessions // blocks
+        sums = np.add.reduceat(returns, edges[:-1], axis=1)
+        return sums, np.add.reduceat(returns * returns, edges[:-1], axis=1), np.diff(edges).astype(np.int64)
+
+    def _session_returns(self, row: int) -> Array:
+        profit = self.sessions(row)["profit"].to_numpy(dtype=np.float64)
+        capital = self._plan.conditions.capital
+        before = capital + np.concatenate([[0.0], np.cumsum(profit)[:-1]])
+        returns: Array = profit / before
+        return returns
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the swept parameters."""
+        return tuple(self._lanes)
+
+    def _of_window(self, window: int) -> pd.DataFrame:
+        if not 0 <= window < len(self.windows):
+            raise IndexError(f"window {window}: the sweep has windows 0 to {len(self.windows) - 1}")
+        return self.table.iloc[window * self._combinations : (window + 1) * self._combinations].reset_index(drop=True)
 
     def _why_undefined(self) -> str:
         """The reasons of a metric that no combination has; ruined accounts are counted by running them once more."""

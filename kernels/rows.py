@@ -14,12 +14,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kernels.executor import Device, Inputs
-from kernels.expressions import nodes, parameters
-from kernels.hoisting import hoist
-from kernels.indicators import INDICATORS, Recursive, Windowed
-from kernels.opcodes import F64, OPCODES
-from kernels.trace import trace
+from kernels.hoisting import Structure, hoist, state_name
+from kernels.opcodes import OPCODES
+from kernels.trace import Graph
 from kernels.values import Value
+from kernels.walks import nodes, parameters
+from kernels.windowed import TIMED, WINDOWED, Windowed, is_indicator
 
 Array: TypeAlias = NDArray[np.float64]
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
@@ -54,8 +54,10 @@ def warm_up(root: Value, lanes: Lanes) -> int:
     bars: dict[int, int] = {}
     for node in nodes(root):
         longest = max((bars[id(operand)] for operand in node.operands), default=0)
-        if node.op in INDICATORS:
-            longest += int(np.max(_windows(node, lanes))) - 1
+        if is_indicator(node):
+            sizes = window_sizes(node, lanes)  # checked for windows in time too, whose bars only the data know
+            offset = node.detail.offset if node.op == "scan" else WINDOWED[node.op].offset
+            longest += 0 if node.op in TIMED else int(np.max(sizes)) + offset
         bars[id(node)] = longest + (node.detail if node.op == "lag" else 0)
     return bars[id(root)]
 
@@ -67,71 +69,84 @@ class RowWriter:
         self._columns = columns
         self._device = device
         self._bars = len(next(iter(columns.values())))
-        self._done: dict[tuple[int, tuple[float, ...]], NDArray[Any]] = {}
+        self._structure = Structure()
+        self._rows: dict[int, NDArray[Any]] = {}
+        self._matrices: dict[tuple[int, bytes], Any] = {}
 
     def row(self, root: Value) -> NDArray[Any]:
         """A node over data alone: an array [bars] of float64 or bool."""
-        return self._series(root, {})
+        key = self._structure.number(root)
+        if key not in self._rows:
+            self._rows[key] = np.broadcast_to(_computed(root, self._leaf), (self._bars,))
+        return self._rows[key]
 
     def family(self, node: Value, lanes: Lanes) -> Family:
         """An indicator of data and parameters for the lanes' distinct assignments, in ascending order of assignment."""
-        names = parameters(node)
-        assignments, index = distinct(names, lanes)
-        bound = {name: assignments[:, place].copy() for place, name in enumerate(names)}
-        return Family(self._matrix(node, bound), index)
+        bound, index = _bound(parameters(node), lanes)
+        key = (self._structure.number(node), b"".join(values.tobytes() for values in bound.values()))
+        if key not in self._matrices:
+            self._matrices[key] = self._matrix(node, bound)
+        return Family(self._matrices[key], index)
 
     def _matrix(self, node: Value, bound: Lanes) -> Any:
-        windows = _windows(node, bound)
-        count = len(windows)
-        source = node.operands[0]
-        names = parameters(source)
-        series = [self._series(source, {name: float(bound[name][place]) for name in names}) for place in range(count)]
-        indicator = INDICATORS[node.op]
-        if isinstance(indicator, Recursive):
-            return self._recursive(indicator, series, windows)
-        return _windowed(indicator, series, windows, self._device)
+        if node.op == "lag":
+            source = self.family(node.operands[0], bound)
+            return _delayed(source.matrix, node.detail)
+        if node.op == "scan":
+            return self._scan(node, bound)
+        if not is_indicator(node):
+            return self._recorded(Graph({}, {}, {"value": node}, {}), bound, {})
+        sizes = window_sizes(node, bound)
+        sources, places = zip(*(self._source(operand, bound, len(sizes)) for operand in node.operands[:-1]), strict=True)
+        return _windowed(WINDOWED[node.op], sources, places, sizes, self._device)
 
-    def _recursive(self, indicator: Recursive, series: Sequence[Array], windows: NDArray[np.int64]) -> Any:
-        sources, index = _distinct_arrays(series)
+    def _source(self, node: Value, bound: Lanes, count: int) -> tuple[Sequence[Array], NDArray[np.int64]]:
+        """The distinct series of a window's source, and which of them each of ``count`` assignments reads."""
+        if not parameters(node):
+            return [np.ascontiguousarray(self.row(node))], np.zeros(count, dtype=np.int64)
+        family = self.family(node, bound)
+        matrix = self._device.download(family.matrix)
+        return [np.ascontiguousarray(column) for column in matrix.T], family.index
 
-        def step(states: Mapping[str, Value]) -> tuple[dict[str, Value], dict[str, Value]]:
-            x, weight = Value("series", (), F64, 0), Value("param", (), F64, "weight")
-            value = indicator.step(states["value"], x, weight)
-            return {"value": value}, {"value": value}
+    def _scan(self, node: Value, bound: Lanes) -> Any:
+        count = node.detail.states
+        following, first = node.operands[:count], node.operands[count : 2 * count]
+        window_sizes(node, bound)
+        names = [state_name(place) for place in range(count)]
+        graph = Graph(
+            dict.fromkeys(names, 0.0), dict(zip(names, following, strict=True)), {"value": node.operands[-2]}, {}
+        )
+        return self._recorded(graph, bound, dict(zip(names, first, strict=True)))
 
-        program = hoist(trace(step, {"value": float("nan")})).program
-        weights = np.asarray(indicator.weight(windows.astype(np.float64)))[np.newaxis, :]
+    def _recorded(self, graph: Graph, bound: Lanes, first: Mapping[str, Value]) -> Any:
+        """The graph's one output at every bar, by a program of its own: [bars, assignments]."""
+        count = _assignments(bound)
+        hoisted = hoist(graph, lags=False)
+        families = [self.family(node, bound) for node in hoisted.families]
+        rows = [self.row(node) for node in hoisted.rows]
         inputs = Inputs(
-            rows=np.empty((self._bars, 0)),
-            families=(np.ascontiguousarray(np.stack(sources, axis=1)),),
-            index=index[np.newaxis, :],
-            lanes=weights,
+            rows=np.stack(rows, axis=1).astype(np.float64) if rows else np.empty((self._bars, 0)),
+            families=tuple(family.matrix for family in families),
+            index=np.array([family.index for family in families], dtype=np.int64).reshape(len(families), count),
+            lanes=np.array([lane_values(node, bound, count) for node in hoisted.lanes], np.float64).reshape(-1, count),
             event=np.zeros(self._bars, dtype=bool),
         )
-        seed = np.full((1, len(windows)), np.nan)
-        return self._device.write(program, inputs, 0, self._bars, seed)
+        starts = [lane_values(first[state.name], bound, count) for state in hoisted.program.states]
+        states = np.array(starts, dtype=np.float64).reshape(-1, count)
+        return self._device.write(hoisted.program, inputs, 0, self._bars, states)
 
-    def _series(self, root: Value, binding: Mapping[str, float]) -> NDArray[Any]:
-        key = (id(root), tuple(binding.values()))
-        if key not in self._done:
-            computed = _computed(root, lambda leaf: self._leaf(leaf, binding))
-            self._done[key] = np.broadcast_to(computed, (self._bars,))
-        return self._done[key]
-
-    def _leaf(self, node: Value, binding: Mapping[str, float]) -> NDArray[Any]:
+    def _leaf(self, node: Value) -> NDArray[Any]:
         if node.op == "col":
             return self._columns[node.detail]
-        if node.op == "param":
-            return np.asarray(binding[node.detail])
         if node.op == "lag":
-            held = self._series(node.operands[0], {name: binding[name] for name in parameters(node.operands[0])})
-            return _lagged(held, node.detail)
-        bound = {name: np.array([binding[name]]) for name in parameters(node)}
-        return np.ascontiguousarray(self._device.download(self._matrix(node, bound)[:, 0]))
+            return _lagged(self.row(node.operands[0]), node.detail)
+        return np.ascontiguousarray(self._device.download(self.family(node, {}).matrix[:, 0]))
 
 
 def distinct(names: Sequence[str], lanes: Lanes) -> tuple[Array, NDArray[np.int64]]:
     """Distinct assignments of some parameters [assignments, parameters], and each lane's place among them."""
+    if not names:
+        return np.empty((1, 0)), np.zeros(_assignments(lanes), dtype=np.int64)
     if len(names) == 1:  # by hashing, not by sorting all lanes
         codes, values = pd.factorize(lanes[names[0]], sort=True)
         return np.asarray(values)[:, np.newaxis], codes.astype(np.int64)
@@ -161,42 +176,62 @@ def _computed(root: Value, leaf: Callable[[Value], NDArray[Any]]) -> Any:
     return done[id(root)]
 
 
-def _windows(node: Value, lanes: Lanes) -> NDArray[np.int64]:
-    """Window sizes of an indicator, one a lane (one in all where no parameter reaches it)."""
-    count = max((len(values) for values in lanes.values()), default=1)
-    sizes = lane_values(node.operands[1], lanes, count)
-    least = INDICATORS[node.op].least
-    wrong = sizes[(sizes != np.floor(sizes)) | (sizes < least) | ~np.isfinite(sizes)]
+def window_sizes(node: Value, lanes: Lanes) -> NDArray[Any]:
+    """Window of an indicator for each assignment: a whole number of bars, or seconds for windows in time."""
+    sizes = lane_values(node.operands[-1], lanes, _assignments(lanes))
+    least = node.detail.least if node.op == "scan" else WINDOWED[node.op].least
+    name = node.detail.name if node.op == "scan" else node.op
+    if node.op in TIMED:
+        wrong = sizes[~((sizes > 0.0) & np.isfinite(sizes))]
+        limit = "a duration > 0 s"
+    else:
+        wrong = sizes[(sizes != np.floor(sizes)) | (sizes < least) | ~np.isfinite(sizes)]
+        limit = f"a whole number of bars >= {least}"
     if len(wrong):
-        raise WindowError(
-            f"{node.op}: window {node.operands[1]!r} = {wrong[0]:g}: must be a whole number of bars >= {least}; "
-            "change the grid"
-        )
-    return sizes.astype(np.int64)
+        raise WindowError(f"{name}: window {node.operands[-1]!r} = {wrong[0]:g}: must be {limit}; change the grid")
+    return sizes if node.op in TIMED else sizes.astype(np.int64)
 
 
-def _windowed(indicator: Windowed, series: Sequence[Array], windows: NDArray[np.int64], device: Device) -> Any:
-    sources, index = _distinct_arrays(series)
+def _assignments(lanes: Lanes) -> int:
+    return max((len(values) for values in lanes.values()), default=1)
+
+
+def _bound(names: Sequence[str], lanes: Lanes) -> tuple[dict[str, Array], NDArray[np.int64]]:
+    """The distinct assignments of some parameters, a column a name, and each lane's place among them."""
+    assignments, index = distinct(names, lanes)
+    return {name: assignments[:, place].copy() for place, name in enumerate(names)}, index
+
+
+def _windowed(
+    indicator: Windowed,
+    sources: Sequence[Sequence[Array]],
+    places: Sequence[NDArray[np.int64]],
+    windows: NDArray[Any],
+    device: Device,
+) -> Any:
+    """All assignments' rows as a matrix; those that read the same series are computed in one call."""
     rows: dict[int, Any] = {}
-    for place, source in enumerate(sources):
-        lanes = np.flatnonzero(index == place).tolist()
-        rows.update(
-            zip(lanes, indicator.rows(device.upload(source), [int(windows[lane]) for lane in lanes]), strict=True)
-        )
+    together = np.stack(places)
+    for pick in np.unique(together, axis=1).T:
+        lanes = np.flatnonzero((together == pick[:, np.newaxis]).all(axis=0)).tolist()
+        read = [series[place] for series, place in zip(sources, pick, strict=True)]
+        if not indicator.on_host:
+            read = [device.upload(series) for series in read]
+        rows.update(zip(lanes, indicator.rows(*read, [windows[lane].item() for lane in lanes]), strict=True))
     if not isinstance(rows[0], np.ndarray):
         return np.stack([rows[lane] for lane in range(len(windows))], axis=1)
-    matrix = np.empty((len(sources[0]), len(windows)))
+    matrix = np.empty((len(rows[0]), len(windows)))
     for begin in range(0, len(matrix), TILE):  # bars that stay in the cache while all columns are written
         for lane, row in rows.items():
             matrix[begin : begin + TILE, lane] = row[begin : begin + TILE]
-    return matrix
+    return device.upload(matrix)
 
 
-def _distinct_arrays(series: Sequence[Array]) -> tuple[list[Array], NDArray[np.int64]]:
-    places: dict[int, int] = {}
-    index = [places.setdefault(id(array), len(places)) for array in series]
-    first = {place: array for array, place in zip(reversed(series), reversed(index), strict=True)}
-    return [first[place] for place in range(len(places))], np.array(index, dtype=np.int64)
+def _delayed(matrix: Any, bars: int) -> Any:
+    """A family as it was some bars before, NaN where there was none."""
+    moved = np.full_like(matrix, np.nan)
+    moved[bars:] = matrix[: max(len(matrix) - bars, 0)]
+    return moved
 
 
 def _lagged(series: NDArray[Any], bars: int) -> NDArray[Any]:

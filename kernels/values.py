@@ -68,6 +68,18 @@ class Value:
     def __abs__(self) -> "Value":
         return apply("abs", self)
 
+    def __pow__(self, power: object) -> NoReturn:
+        self._refuse("raised with `**`", "write x * x, sqrt(x), or exp(power * log(x)) for x > 0")
+
+    def __rpow__(self, base: object) -> NoReturn:
+        self._refuse("used as a power with `**`", "write exp(x * log(base))")
+
+    def __floordiv__(self, other: object) -> NoReturn:
+        self._refuse("divided with `//`", "write floor(a / b)")
+
+    def __mod__(self, other: object) -> NoReturn:
+        self._refuse("used with `%`", "write a - b * floor(a / b)")
+
     def __lt__(self, other: Any) -> "Value":
         return apply("lt", self, other)
 
@@ -118,7 +130,7 @@ class Value:
         self._refuse("used as an index or a count", "windows take a whole number or param(...)")
 
     def __iter__(self) -> NoReturn:
-        self._refuse("iterated", "use minimum and maximum of kernels.values for min and max")
+        self._refuse("iterated", "use minimum and maximum of kernels.expressions for min and max")
 
     def __len__(self) -> NoReturn:
         self._refuse("measured with len()", "its length is the number of bars, known to the sweep only")
@@ -140,6 +152,8 @@ class Value:
             return repr(self.detail)
         if self.op in OPCODES:
             return _operation_text(self)
+        if self.op == "scan":
+            return f"{self.detail.name}({', '.join(map(repr, self.detail.shown))})"
         parts = [repr(part) for part in self.operands]
         return f"{self.op}({', '.join([repr(self.detail), *parts] if self.detail is not None else parts)})"
 
@@ -233,6 +247,16 @@ def floor(a: Number) -> Number:
 def trunc(a: Number) -> Number:
     """``a`` rounded toward zero; NaN stays NaN."""
     return _dispatch("trunc", a)
+
+
+def exponent(a: Number) -> Number:
+    """k with 2^k <= |a| < 2^(k + 1), as a float: -inf at 0, inf at ±inf; NaN stays NaN."""
+    return _dispatch("exponent", a)
+
+
+def scale(a: Number, k: Number) -> Number:
+    """a · 2^trunc(k), rounded once; NaN if either is NaN."""
+    return _dispatch("scale", a, k)
 
 
 def isnan(a: Number) -> Truth:

@@ -24,7 +24,7 @@ Join: TypeAlias = Callable[[Parts, int, Parts, int], Parts]
 
 def sums(x: Array, windows: Sequence[int]) -> list[Array]:
     """Sum of the last w bars for each w: a list of arrays [bars]."""
-    return [parts[0] for parts in _doubling((x,), windows, lambda a, _, b, __: (a[0] + b[0],))]
+    return [parts[0] for parts in doubled((x,), windows, lambda a, _, b, __: (a[0] + b[0],))]
 
 
 def maxima(x: Array, windows: Sequence[int]) -> list[Array]:
@@ -37,6 +37,11 @@ def minima(x: Array, windows: Sequence[int]) -> list[Array]:
     return _extremes(x, windows, np.minimum)
 
 
+def lags(x: Array, windows: Sequence[int]) -> list[Array]:
+    """The value w >= 0 bars before for each w: a list of arrays [bars]; NaN where there is none."""
+    return [_shifted((x,), bars)[0] if bars else x for bars in windows]
+
+
 def deviations(x: Array, windows: Sequence[int]) -> list[tuple[Array, Array]]:
     """(x - mean, sample standard deviation with ddof = 1) of the last w bars for each w >= 2.
 
@@ -45,7 +50,7 @@ def deviations(x: Array, windows: Sequence[int]) -> list[tuple[Array, Array]]:
     exactly 0 and 0.
     """
     nothing = np.where(np.isnan(x), np.nan, 0.0)
-    found = _doubling((x, nothing, nothing), windows, _join_moments)
+    found = doubled((x, nothing, nothing), windows, join_moments)
     if isinstance(x, np.ndarray):
         pairs = zip(found, windows, strict=True)
         return [(0.0 - offset, np.sqrt(squares / (w - 1))) for (_, offset, squares), w in pairs]
@@ -55,7 +60,7 @@ def deviations(x: Array, windows: Sequence[int]) -> list[tuple[Array, Array]]:
     return list(zip(distances, spreads, strict=True))
 
 
-def _join_moments(recent: Parts, recent_bars: int, older: Parts, older_bars: int) -> Parts:
+def join_moments(recent: Parts, recent_bars: int, older: Parts, older_bars: int) -> Parts:
     """Parts: the block's newest value, its mean minus that value, the sum of squared deviations from the mean."""
     total = recent_bars + older_bars
     step = (older[0] - recent[0]) + (older[1] - recent[1])  # between the two means
@@ -91,7 +96,8 @@ def _shifted(parts: Parts, bars: int) -> Parts:
     return tuple(shift(part) for part in parts)
 
 
-def _doubling(blocks: Parts, windows: Sequence[int], join: Join) -> list[Any]:
+def doubled(blocks: Parts, windows: Sequence[int], join: Join) -> list[Any]:
+    """The parts of each window, put together from the parts of windows of one bar by ``join``."""
     if not isinstance(blocks[0], np.ndarray):  # a device's array: one operation for all windows, not one for each
         with np.errstate(all="ignore"):
             return device_windows.doubling(blocks, windows, join)

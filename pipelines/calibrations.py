@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from kernels.calibration import Calibration, Machine, Speed, measure, this_machine
@@ -50,3 +50,9 @@ def load(path: Path, machine: Machine) -> Calibration | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return found if found.machine == machine else None
+
+
+def for_threads(calibration: Calibration, threads: int) -> Calibration:
+    """What of the calibration holds for a sweep that gets so many threads of the CPU: the same, with its share of the rate."""
+    share = min(threads / calibration.machine.threads, 1.0)
+    return replace(calibration, cpu=replace(calibration.cpu, work_per_second=calibration.cpu.work_per_second * share))

@@ -16,6 +16,7 @@ from pipelines.errors import ExitCode, NodeError, WalkfoldError
 
 COMMANDS = {
     "run": "one fold end to end (fold=0; fold=all or fold=0,2 for several); prints the report's path",
+    "sweep": "only the sweep of a fold (fold=0); prints the best of each strategy",
     "plan": "what would run and what is cached, and why, without running",
     "graph": "the flow, drawn",
     "runs": "records of past runs; `pipeline runs RUN` shows one",
@@ -67,6 +68,7 @@ def _parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--debug", action="store_true", help="full tracebacks")
     parser.add_argument("--calibrate", action="store_true", help="doctor: measure this machine for executor=auto")
+    parser.add_argument("--fallbacks", action="store_true", help="runs: why sweeps fell back to the CPU, counted")
     parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
     if not arguments:
         parser.print_help(sys.stderr)
@@ -80,8 +82,17 @@ def _parse(arguments: Sequence[str]) -> Options:
         )
     if known.calibrate and known.command != "doctor":
         parser.exit(ExitCode.USAGE, "pipeline: --calibrate belongs to `pipeline doctor`\n")
+    if known.fallbacks and known.command != "runs":
+        parser.exit(ExitCode.USAGE, "pipeline: --fallbacks belongs to `pipeline runs`\n")
     return Options(
-        known.command, tuple(known.words), known.json, known.quiet, known.debug, known.config, known.calibrate
+        known.command,
+        tuple(known.words),
+        known.json,
+        known.quiet,
+        known.debug,
+        known.config,
+        known.calibrate,
+        known.fallbacks,
     )
 
 

@@ -64,7 +64,8 @@ NODES = (
          settings={"limit": "instrument.limits.zscore"}, gate=fold_rows.gate_normalised),
     # strategies: chosen on validation rows, the best scored once on test rows
     Node("sweep", sweeping.sweep_chunk, per=("fold", "strategy", "chunk"), inputs=ROWS, axes={"strategy": "strategy", "chunk": "chunk"},
-         settings={**MONEY, "grid": "sweep.grid", "chunk_combinations": "sweep.chunk_combinations", "executor": "sweep.executor"},
+         settings={**MONEY, "grid": "sweep.grid", "chunk_combinations": "sweep.chunk_combinations", "executor": "sweep.executor",
+                   "allow_fallback": "sweep.allow_fallback"},
          narrowed={"grid": sweeping.own_grid}),
     Node("ranking", sweeping.strategy_ranking, per=("fold", "strategy"), inputs={"chunks": "sweep"}, axes={"strategy": "strategy"},
          settings={"rank_by": "sweep.rank_by"}, evaluates="validation", trials="trials"),

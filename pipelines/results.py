@@ -11,6 +11,7 @@ from pipelines import artefacts
 from pipelines.configuration import as_tree
 from pipelines.graph import Graph, Task
 from pipelines.looks import LookKeeper
+from pipelines.machine import executor_of
 from pipelines.published import PublishedSet, PublishedSets
 from pipelines.records import RunRecord, versions
 from pipelines.report.data_page import write_data_report
@@ -71,8 +72,7 @@ def finish_fold(
             {"name": row.task, "key": row.key, "seconds": row.seconds, "cached": row.cached}
             for row in (outcomes[each.name] for each in mine)
         ],
-        "executor": settings.sweep.executor,
-        "fallback_reason": None,
+        **executor_of([outcomes[each.name] for each in mine], settings.sweep.executor),
         "versions": versions(),
         "seeds": list(settings.training.seeds),
         "ledger": looks,

@@ -92,12 +92,15 @@ class LoadSettings:
 
 @dataclass(frozen=True)
 class SweepSettings:
-    """What a sweep tries and how its combinations are ranked."""
+    """What a sweep tries, how its combinations are ranked, and where it runs: a GPU that is missing stops the run unless
+    it may fall back to the CPU.
+    """
 
     strategies: tuple[str, ...]
     grid: Mapping[str, tuple[float, ...]]
     rank_by: str = "sharpe"
     executor: str = "cpu"
+    allow_fallback: bool = False
     chunk_combinations: int = 512
 
     def __post_init__(self) -> None:

@@ -3,19 +3,22 @@
 import contextlib
 import ctypes
 import errno
+import inspect
 import os
 import resource
 import shutil
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kernels.calibration import Calibration
 from pipelines import artefacts
 from pipelines.errors import CorruptArtefactError, ExitCode, NodeError, StoreError
 from pipelines.graph import Source, Task
+from pipelines.machine import PARAMETER, Machine, kept
 from pipelines.part_keys import part_key, part_list, part_schema
 from pipelines.parts import Part, PartList
 from pipelines.store import Store
@@ -43,7 +46,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the run record keeps of a task."""
+    """What the run record keeps of a task; `facts` are what its node noted of how it ran."""
 
     task: str
     key: str
@@ -51,6 +54,7 @@ class Outcome:
     cached: bool
     worker: str
     peak_bytes: int
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def assign(task: Task, store: Store) -> Assignment:
@@ -77,13 +81,16 @@ def perform(assignment: Assignment) -> Outcome:
     """
     started = time.perf_counter()
     store = Store(assignment.store)
+    machine = Machine(_calibration)
     try:
         arguments = {name: _load(store, source) for name, source in assignment.inputs.items()}
+        if PARAMETER in inspect.signature(assignment.function).parameters:
+            arguments[PARAMETER] = machine
         if assignment.split is None:
             value = _computed(assignment, {**arguments, **assignment.constants})
         else:
             value = _computed_in_parts(store, assignment, {**arguments, **assignment.constants})
-        _publish(store, assignment, value)
+        _publish(store, assignment, value, machine)
     except (CorruptArtefactError, StoreError):
         raise
     except (Exception, SystemExit) as error:  # a node that calls sys.exit must fail the node, not its worker
@@ -92,7 +99,7 @@ def perform(assignment: Assignment) -> Outcome:
     seconds = time.perf_counter() - started
     del arguments, value
     _give_back_memory()
-    return Outcome(assignment.task, assignment.key, seconds, False, f"pid {os.getpid()}", peak)
+    return Outcome(assignment.task, assignment.key, seconds, False, f"pid {os.getpid()}", peak, machine.facts)
 
 
 def _computed(assignment: Assignment, arguments: Mapping[str, Any]) -> Any:
@@ -122,16 +129,20 @@ def _load(store: Store, source: Source | tuple[Source, ...]) -> Any:
         listed = artefacts.read_parts(store.verified(source.key), PartList)
         return [_load(store, replace(source, key=str(key), parts=False)) for key in listed.table["key"]]
     field = source.field
-    folder = store.verified(source.key, (lambda name: artefacts.belongs_to(field, name)) if field else (lambda name: True))
+    folder = store.verified(
+        source.key, (lambda name: artefacts.belongs_to(field, name)) if field else (lambda name: True)
+    )
     value = artefacts.read_parts(folder, source.kind, source.field)
     if source.gate is not None and source.field is None:
         source.gate(value, AFTER_READ)
     return value
 
 
-def _publish(store: Store, assignment: Assignment, value: Any) -> None:
+def _publish(store: Store, assignment: Assignment, value: Any, machine: Machine) -> None:
     needs = {"needs": value.table["key"].tolist()} if isinstance(value, PartList) else {}
-    about = {"task": assignment.task, "parts": assignment.parts, **needs}
+    about: dict[str, Any] = {"task": assignment.task, "parts": assignment.parts, **needs}
+    if machine.facts:
+        about["facts"] = kept(machine.facts)
     _write(store, assignment.task, assignment.key, value, about)
     store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
 
@@ -152,6 +163,16 @@ def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, An
             f"{task}: cannot write its artefact to the store {store.root}: {reason}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"
         ) from None
+
+
+def _calibration(threads: int) -> Calibration | None:
+    """The calibration of this machine, for a node that runs on so many of its threads."""
+    from kernels.calibration import this_machine
+    from pipelines.calibrations import calibration_file, for_threads, load
+
+    cores = os.cpu_count() or 1
+    found = load(calibration_file(), this_machine(cores))
+    return None if found is None else for_threads(found, threads)
 
 
 def _as_node_error(assignment: Assignment, error: BaseException) -> NodeError:

@@ -116,9 +116,7 @@ def _stretches(
     return event, (until - since).astype(np.float64), begins
 
 
-def _time_mean(
-    values: Floats, event: NDArray[np.intp], weights: Floats, begins: NDArray[np.intp], rows: int
-) -> Floats:
+def _time_mean(values: Floats, event: NDArray[np.intp], weights: Floats, begins: NDArray[np.intp], rows: int) -> Floats:
     """Mean of an event column over the time of each bar at which it is known; NaN where it never is."""
     if not len(values) or not rows:
         return np.full(rows, np.nan)

@@ -62,7 +62,10 @@ def features_markdown() -> str:
     """The text of docs/features.md."""
     lines = ["| # | name | formula | range | warm-up | still | family |", "|---|---|---|---|---|---|---|"]
     lines += [_row(number, feature) for number, feature in enumerate(FEATURES, start=1)]
-    flow = [*lines[:2], *(_row(number, feature) for number, feature in enumerate(FLOW_FEATURES, start=len(FEATURES) + 1))]
+    flow = [
+        *lines[:2],
+        *(_row(number, feature) for number, feature in enumerate(FLOW_FEATURES, start=len(FEATURES) + 1)),
+    ]
     return _HEAD + "\n".join(lines) + "\n" + _FLOW + "\n".join(flow) + "\n"
 
 

@@ -32,9 +32,7 @@ OVERLAP = WARM_UP - 1  # bars before a chunk that its features read
 NUMBERS = ("open", "high", "low", "close", "volume")
 
 
-def market_features(
-    bars: pd.DataFrame, clamped_returns: NDArray[np.float64], overlap: int = 0
-) -> NDArray[np.float64]:
+def market_features(bars: pd.DataFrame, clamped_returns: NDArray[np.float64], overlap: int = 0) -> NDArray[np.float64]:
     """The features of kernels.features.table.FEATURES, float64 [bars - overlap, 42].
 
     Row t depends on rows t - WARM_UP + 1 to t alone, bit for bit: neither later bars nor the start of the series nor

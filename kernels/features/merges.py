@@ -67,7 +67,16 @@ def merge_spread(
 
 @_compiled  # type: ignore[untyped-decorator]
 def merge_four(
-    mean_a: Floats, a2: Floats, a3: Floats, a4: Floats, mean_b: Floats, b2: Floats, b3: Floats, b4: Floats, a: int, b: int
+    mean_a: Floats,
+    a2: Floats,
+    a3: Floats,
+    a4: Floats,
+    mean_b: Floats,
+    b2: Floats,
+    b3: Floats,
+    b4: Floats,
+    a: int,
+    b: int,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Mean and sums of the second to fourth power of the deviations of two blocks together (Pébay 2008)."""
     rows = len(mean_b)

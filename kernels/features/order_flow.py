@@ -65,7 +65,9 @@ def flow_features(
     steps = path_steps(bars, clamped_returns)
     columns = _columns(flow, steps, _same_contract(bars))
     whole = np.isfinite(np.column_stack([columns[row.name] for row in FLOW_FEATURES])).all(axis=1)
-    has_flow: NDArray[np.bool_] = whole & (window_sum(flow.has_book.astype(np.float64), FLOW_LOOK_BACK) == FLOW_LOOK_BACK)
+    has_flow: NDArray[np.bool_] = whole & (
+        window_sum(flow.has_book.astype(np.float64), FLOW_LOOK_BACK) == FLOW_LOOK_BACK
+    )
     for index, row in enumerate(FLOW_FEATURES):
         matrix[has_flow, index] = columns[row.name][has_flow]
     return matrix, has_flow

@@ -78,7 +78,9 @@ def select_features(settings: FeatureSettings) -> Selection:
         warm_ups |= {row.name: max(row.warm_up, look_back) for row in GROUPS[group]}
     for made in user:
         if made.name in built_in or made.name in warm_ups:
-            raise FeatureError(f"feature {made.name} of {made.function.__module__} exists already; give it another name")
+            raise FeatureError(
+                f"feature {made.name} of {made.function.__module__} exists already; give it another name"
+            )
         warm_ups[made.name] = made.warm_up
     names = settings.names or tuple(warm_ups)
     for name in names:

@@ -91,7 +91,9 @@ def load_features(modules: Sequence[str]) -> tuple[UserFeature, ...]:
                 f"features.modules: {name} cannot be imported ({error}); run from the folder that holds it, or install it"
             ) from None
         own = [
-            value for value in vars(module).values() if isinstance(value, UserFeature) and value.function.__module__ == name
+            value
+            for value in vars(module).values()
+            if isinstance(value, UserFeature) and value.function.__module__ == name
         ]
         if not own:
             raise FeatureError(f"features.modules: {name} defines no feature; decorate a function with @feature(...)")
@@ -99,9 +101,7 @@ def load_features(modules: Sequence[str]) -> tuple[UserFeature, ...]:
     return tuple(found)
 
 
-def checked_column(
-    made: UserFeature, bars: pd.DataFrame, clamped_returns: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def checked_column(made: UserFeature, bars: pd.DataFrame, clamped_returns: NDArray[np.float64]) -> NDArray[np.float64]:
     """The column of a feature that keeps the past on a sample of cuts: a third, two thirds, and one bar short of the end.
 
     The feature is computed again on the bars before each cut; bits that differ prove that it read later bars.

@@ -21,6 +21,7 @@ class Options:
     debug: bool
     config: Path | None
     calibrate: bool = False
+    fallbacks: bool = False
 
     def split(self, *own: str) -> tuple[dict[str, str], list[str]]:
         """Return the command's own `key=value` arguments and the configuration overrides; refuse bare words."""

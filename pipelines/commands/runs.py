@@ -1,7 +1,8 @@
-"""`pipeline runs [RUN]`: records of past runs, readable also after a crash."""
+"""`pipeline runs [RUN]`: records of past runs, readable also after a crash; `--fallbacks`: why sweeps fell back."""
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,38 @@ def execute(options: Options) -> int:
     records = read_records(Store(Path(settings.store).resolve()))
     if len(names) > 1:
         raise UsageError(f"pipeline runs shows one run at a time, given {len(names)}")
+    if options.fallbacks:
+        return _fallbacks(options, [_find(names[0], records)] if names else records)
     if names:
         return _show(options, _find(names[0], records))
     if options.json:
         sys.stdout.write(json.dumps({"runs": records}) + "\n")
     else:
         sys.stdout.write("".join(_line(record) for record in records) or "no runs yet: pipeline run fold=0\n")
+    return ExitCode.DONE
+
+
+def _fallbacks(options: Options, records: list[dict[str, Any]]) -> int:
+    """Count the sweeps that were computed on another executor than asked for, by reason; cached ones did not run."""
+    sweeps: Counter[str] = Counter()
+    runs: dict[str, list[str]] = {}
+    for record in records:
+        for task in record["tasks"]:
+            reason = (task.get("facts") or {}).get("fallback_reason")
+            if reason and not task["cached"]:
+                sweeps[reason] += 1
+                runs.setdefault(reason, []).append(record["run"])
+    rows = [
+        {"reason": reason, "sweeps": sweeps[reason], "runs": len(set(runs[reason])), "last": runs[reason][-1]}
+        for reason in sorted(sweeps)
+    ]
+    if options.json:
+        sys.stdout.write(json.dumps({"fallbacks": rows}) + "\n")
+    else:
+        lines = [
+            f"{row['reason']:<20} {row['sweeps']:>6} sweeps in {row['runs']} runs, last {row['last']}\n" for row in rows
+        ]
+        sys.stdout.write("".join(lines) or f"nothing fell back in {len(records)} runs\n")
     return ExitCode.DONE
 
 

@@ -1,14 +1,17 @@
 """A strategy's sweep on validation rows, in chunks, and the ranking of all of its combinations."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from kernels.dispatch import FallbackWarning
 from kernels.execution import Costs, Execution, Instrument
 from kernels.strategies import STRATEGIES
 from kernels.sweep import combinations, sweep, warm_up
+from pipelines.machine import Machine
 from training.folds import Fold
 
 METRICS = (
@@ -31,6 +34,10 @@ METRICS = (
     "turnover",
     "final_equity",
 )
+
+
+NOTED = ("executor", "why", "fallback_reason", "combinations", "bar_steps", "bar_steps_per_second")
+"""Of a sweep's profile, what the record of a run keeps."""
 
 
 @dataclass(frozen=True)
@@ -80,30 +87,39 @@ def sweep_chunk(
     execution: Execution,
     capital: float,
     executor: str,
+    allow_fallback: bool,
+    machine: Machine | None = None,
 ) -> SweepChunk:
     """Score one chunk of a strategy's combinations on the fold's validation rows; indicators run from the first bar.
 
-    Bars after the validation rows are cut off before the sweep sees them.
+    Bars after the validation rows are cut off before the sweep sees them. Which executor ran, and why, is noted with
+    `machine`, whose calibration "auto" decides by; the result is the same whichever it was.
     """
+    here = machine or Machine()
     made = STRATEGIES[strategy]()
     table = combinations(grid, made)
     start = warm_up(made, table)
     rows = table.iloc[chunk * chunk_combinations : (chunk + 1) * chunk_combinations].reset_index(drop=True)
-    result = sweep(
-        made,
-        bars.iloc[: fold.validation[1]],
-        grid=rows,
-        costs=costs,
-        instrument=contract,
-        capital=capital,
-        execution=execution,
-        metrics=list(METRICS),
-        windows=[fold.validation],
-        returns="session",
-        executor=executor,
-        start=start,
-        threads=1,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)  # noted below; the command says it once for all chunks
+        result = sweep(
+            made,
+            bars.iloc[: fold.validation[1]],
+            grid=rows,
+            costs=costs,
+            instrument=contract,
+            capital=capital,
+            execution=execution,
+            metrics=list(METRICS),
+            windows=[fold.validation],
+            returns="session",
+            executor=executor,
+            allow_fallback=allow_fallback,
+            calibration=here.calibration(1) if executor == "auto" else None,
+            start=start,
+            threads=1,
+        )
+    here.note(**{name: result.profile[name] for name in NOTED})
     return SweepChunk(result.table, start, float(result.profile["periods_per_year"]))
 
 

@@ -23,6 +23,7 @@ SHIM = """
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 using std::fabs; using std::sqrt; using std::floor; using std::trunc;
+using std::ldexp; using std::logb;
 struct double2 { double x, y; };
 struct float2 { float x, y; };
 struct Place { int x; };

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from kernels import numpy_executor
 from kernels.executor import Inputs, host
-from kernels.expressions import col, param, prev
+from kernels.expressions import clip, col, exp, isnan, lag, log, param, prev, scan, sign
 from kernels.hoisting import Hoisted, hoist
-from kernels.indicators import ema, sma, zscore
+from kernels.indicators import ema, rolling_corr, rolling_median, rolling_rank, rsi, sma, wma, zscore
 from kernels.opcodes import BOOL, F64, OPCODES
 from kernels.rows import RowWriter, lane_values
 from kernels.trace import trace
@@ -72,6 +72,11 @@ def inputs_of(hoisted, columns, lanes, count, device=None):
     )
 
 
+def decayed(state, x):
+    """A scan's step with a parameter inside: NaN changes nothing."""
+    return where(isnan(x), state, state * clip(param("q"), -0.9, 0.9) + x)
+
+
 EXPRESSIONS = st.recursive(
     st.sampled_from(
         [
@@ -83,6 +88,11 @@ EXPRESSIONS = st.recursive(
             sma(col("x"), param("n")),
             ema(col("y"), param("n")),
             prev(zscore(col("x"), param("n"))),
+            scan(decayed, param("q"), col("x") * param("p")),
+            rsi(col("x") - prev(col("x")), param("n")),
+            rolling_corr(col("x"), col("y"), param("n")),
+            rolling_rank(lag(col("y"), param("n")), 3) - rolling_median(col("x"), param("n")),
+            wma(exp(col("x") * param("q")), 3),
             Value("state", (), F64, "s"),
             where(col("x") > 0, 1.5, float("nan")),
         ]
@@ -92,6 +102,7 @@ EXPRESSIONS = st.recursive(
             lambda t: apply(*t)
         ),
         st.tuples(st.sampled_from(["neg", "abs", "sqrt", "floor", "trunc"]), inner).map(lambda t: apply(*t)),
+        st.tuples(st.sampled_from([exp, log, sign]), inner).map(lambda t: t[0](t[1])),
         st.tuples(st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"]), inner, inner, inner).map(
             lambda t: where(apply(t[0], t[1], t[2]), t[3], t[1])
         ),

@@ -7,8 +7,18 @@ import numpy as np
 import pandas as pd
 
 from kernels.execution import Costs, Execution, Instrument
-from kernels.expressions import col, hold, param, where
-from kernels.indicators import sma
+from kernels.expressions import col, exp, hold, lag, log, param, sign, where
+from kernels.indicators import (
+    adx,
+    bars_since,
+    cross_above,
+    donchian,
+    kalman_level,
+    rolling_std,
+    rsi,
+    seconds,
+    sma,
+)
 from kernels.metrics import METRICS, reads
 from kernels.plan import Plan
 from kernels.program import Program
@@ -29,7 +39,28 @@ def sma_band() -> Strategy:
     return Strategy("sma_band", target, constraint=param("fast") < param("slow"))
 
 
+def kalman_surface() -> Strategy:
+    """Short above a filtered level by more than a share of its own decaying memory, long below it."""
+    close = col("adj_close")
+    gap = close - kalman_level(close, param("noise"), 1.0)
+    threshold = param("width") * exp(-bars_since(cross_above(gap, 0.0)) / 20.0)
+    return Strategy("kalman_surface", where(gap > threshold, -1.0, where(gap < -threshold, 1.0, hold())))
+
+
+def oscillators() -> Strategy:
+    """Long on an oversold RSI in a trend that ADX confirms, out on the lagged middle of the channel: scans in rows,
+    families and windows in time.
+    """
+    close, high, low = col("adj_close"), col("adj_high"), col("adj_low")
+    quiet = rolling_std(close, "10min") < rolling_std(close, seconds(param("wait")))
+    enter = (rsi(close, param("window")) < 40.0) & (adx(high, low, close, 4) > 10.0) & quiet
+    leave = close > lag(donchian(high, low, param("window")).middle, param("back"))
+    return Strategy("oscillators", where(enter, 1.0, where(leave, -sign(log(close / sma(close, 9))), hold())))
+
+
 GRIDS = {
+    "kalman_surface": {"noise": [0.01, 0.1, 1.0], "width": [0.2, 1.0]},
+    "oscillators": {"window": [4, 7], "wait": [1200.0, 1800.0], "back": [0, 2]},
     "ema_cross": {"fast": [2, 3, 5, 8], "slow": [4, 7, 12, 20]},
     "zscore_reversion": {"window": [5, 9, 14], "entry": [0.8, 1.3], "exit": [-0.2, 0.4]},
     "donchian_breakout": {"window": [3, 5, 8, 13]},
@@ -59,8 +90,9 @@ class Case:
     stops: bool = False
 
     def made(self) -> Strategy:
-        made = {**STRATEGIES, "positions": positions, "sma_band": sma_band}[self.strategy]()
-        return replace(made, stop_loss=param("stop"), take_profit=0.003) if self.stops else made
+        made = (positions, sma_band, kalman_surface, oscillators)
+        strategy = {**STRATEGIES, **{build.__name__: build for build in made}}[self.strategy]()
+        return replace(strategy, stop_loss=param("stop"), take_profit=0.003) if self.stops else strategy
 
     def bars(self) -> pd.DataFrame:
         return ohlc(make_bars(5, bars=260, rolls=self.rolls, masks=self.masks, gaps=self.gaps), 5)
@@ -99,6 +131,8 @@ CASES = (
     Case("donchian_breakout_rolls", "donchian_breakout", rolls=4, costs=Costs(slippage_ticks=1)),
     Case("donchian_breakout_trades", "donchian_breakout", metrics=("trades", "win_rate", "profit_factor")),
     Case("positions_costs", "positions", rolls=2, masks=5, costs=EVERY_COST),
+    Case("kalman_surface_masks", "kalman_surface", masks=7, costs=Costs(slippage_ticks=1)),
+    Case("oscillators_gaps", "oscillators", gaps=5, metrics=FIVE),
     Case("sma_band_five_by_bar", "sma_band", metrics=FIVE, returns="bar"),
     Case("ema_cross_stops", "ema_cross", rolls=2, masks=7, costs=EVERY_COST, stops=True),
     Case("donchian_breakout_stops_five", "donchian_breakout", metrics=FIVE, returns="bar", stops=True),

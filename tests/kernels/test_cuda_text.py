@@ -214,10 +214,10 @@ def test_all_windows_at_once_equal_one_after_another(spans, same_bits, monkeypat
     x[[20, 21, 90]] = np.nan
     monkeypatch.setattr("kernels.device_windows.ELEMENTS", 2_000)  # several batches
     nothing = np.where(np.isnan(x), np.nan, 0.0)
-    for blocks, join in (((x,), lambda a, _, b, __: (a[0] + b[0],)), ((x, nothing, nothing), windows._join_moments)):
+    for blocks, join in (((x,), lambda a, _, b, __: (a[0] + b[0],)), ((x, nothing, nothing), windows.join_moments)):
         with np.errstate(all="ignore"):
             found = doubling(blocks, spans, join)
-            expected = windows._doubling(blocks, spans, join)
+            expected = windows.doubled(blocks, spans, join)
         for one, other in zip(found, expected, strict=True):
             assert all(
                 same_bits(np.where(np.isnan(a), np.nan, a), np.where(np.isnan(b), np.nan, b))

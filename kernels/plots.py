@@ -1,0 +1,85 @@
+"""Pictures of a sweep with matplotlib: a heat map, parallel coordinates, and the stability of the best combinations.
+
+Each function draws on the axes it is given, or on a new figure's, and returns them; it shows and saves nothing.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from kernels.metrics import ALL_METRICS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BAD = "#d9d9d9"
+"""Colour of a cell without a value."""
+
+
+def plot_heat_map(grid: pd.DataFrame, metric: str, axes: "Axes | None" = None) -> "Axes":
+    """``result.heat_map(x, y, metric)`` as colours, a label a value, cells without a value grey."""
+    axes = _axes(axes)
+    import matplotlib
+
+    colours = matplotlib.colormaps[_colours(metric)].with_extremes(bad=BAD)
+    image = axes.imshow(
+        np.ma.masked_invalid(grid.to_numpy(dtype=np.float64)), cmap=colours, origin="lower", aspect="auto"
+    )
+    axes.set_xticks(range(grid.shape[1]), [f"{value:g}" for value in grid.columns], rotation=90)
+    axes.set_yticks(range(grid.shape[0]), [f"{value:g}" for value in grid.index])
+    axes.set_xlabel(str(grid.columns.name))
+    axes.set_ylabel(str(grid.index.name))
+    axes.figure.colorbar(image, ax=axes, label=metric)
+    return axes
+
+
+def plot_parallel(table: pd.DataFrame, parameters: Sequence[str], metric: str, axes: "Axes | None" = None) -> "Axes":
+    """A line a combination across its parameters and the metric, each scaled to its own range; the best are on top.
+
+    Combinations without a value are left out.
+    """
+    axes = _axes(axes)
+    import matplotlib
+
+    names = [*parameters, metric]
+    values = table[names].dropna().to_numpy(dtype=np.float64)
+    sign = 1.0 if ALL_METRICS[metric].more_is_better else -1.0
+    values = values[np.argsort(sign * values[:, -1], kind="stable")]
+    low, spread = values.min(axis=0), np.ptp(values, axis=0)
+    scaled = (values - low) / np.where(spread > 0, spread, 1.0)
+    colours = matplotlib.colormaps[_colours(metric)](scaled[:, -1])
+    for line, colour in zip(scaled, colours, strict=True):
+        axes.plot(range(len(names)), line, color=colour, linewidth=0.8)
+    labels = [f"{name}\n{a:g} to {a + b:g}" for name, a, b in zip(names, low, spread, strict=True)]
+    axes.set_xticks(range(len(names)), labels)
+    axes.set_yticks([])
+    return axes
+
+
+def plot_stability(found: pd.DataFrame, metric: str, axes: "Axes | None" = None) -> "Axes":
+    """``result.stability(metric)``: each of the best as a point, the range and mean of its neighbours beside it."""
+    axes = _axes(axes)
+    places = np.arange(len(found))
+    middle = found["mean"].to_numpy()
+    low, high = (found[["worst", "best"]].min(axis=1).to_numpy(), found[["worst", "best"]].max(axis=1).to_numpy())
+    axes.errorbar(places, middle, yerr=[middle - low, high - middle], fmt="o", mfc="none", label="neighbours")
+    axes.plot(places, found[metric].to_numpy(), "s", label="combination")
+    axes.set_xticks(places, [str(row) for row in found["row"]])
+    axes.set_xlabel("row of the table, best first")
+    axes.set_ylabel(metric)
+    axes.legend()
+    return axes
+
+
+def _axes(axes: Any) -> Any:
+    if axes is not None:
+        return axes
+    from matplotlib.figure import Figure
+
+    return Figure(layout="constrained").add_subplot()
+
+
+def _colours(metric: str) -> str:
+    return "viridis" if ALL_METRICS[metric].more_is_better else "viridis_r"

@@ -1,0 +1,198 @@
+"""Scoring: combinations of one sweep to their metrics, chunk by chunk, on the executor that was chosen once for all."""
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kernels import numpy_executor, preparation
+from kernels.annualisation import periods_per_year
+from kernels.bars import bar_inputs
+from kernels.calibration import Calibration
+from kernels.dispatch import Choice, choose
+from kernels.execution import Execution, Instrument
+from kernels.executor import host
+from kernels.fallback import cuda_refusal
+from kernels.grid import lanes
+from kernels.metrics import compute, reads
+from kernels.plan import Plan, Window
+from kernels.portfolio import Terms
+from kernels.progress import Progress
+from kernels.result import SweepResult
+from kernels.rows import Array, Lanes
+from kernels.runners import Runner, runner
+from kernels.simulation import Conditions
+from kernels.strategy import Strategy
+
+REPORTED = 2**14
+"""Combinations between two reports of progress, at most."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A sweep's arguments apart from strategy, bars, combinations, start and precision."""
+
+    terms: Terms
+    execution: Execution
+    instrument: Instrument | None
+    capital: float
+    metrics: tuple[str, ...]
+    windows: Sequence[Window] | None
+    returns: str
+    executor: str
+    allow_fallback: bool
+    calibration: Calibration | None
+    threads: int
+    cache: Path
+    row_bytes: int
+    device_bytes: int | None
+    progress: Callable[[Progress], None] | None
+
+
+@dataclass(eq=False)
+class Scorer:
+    """One sweep under way: its plan, the executor that runs it, the ``total`` of its combinations, what is done."""
+
+    plan: Plan
+    bars: pd.DataFrame
+    settings: Settings
+    precision: str
+    choice: Choice
+    used: Runner
+    total: int
+    begun: float = field(default_factory=time.perf_counter)
+    done: int = 0
+    chunks: int = 0
+
+    def score(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The combinations with their metrics, a row each and window, windows one after another."""
+        needed, metrics = sorted(reads(self.settings.metrics)), self.settings.metrics
+        values, parts = lanes(table), []
+        for low, high in itertools.pairwise(self._cuts(values, len(table))):
+            chunk = {name: column[low:high] for name, column in values.items()}
+            parts.append([compute(metrics, totals) for totals in self.plan.totals(needed, chunk, high - low)])
+            self._report(high - low)
+        return _table(table, metrics, parts, len(self.plan.windows))
+
+    def result(self, table: pd.DataFrame, combinations: pd.DataFrame) -> SweepResult:
+        """The result whose rows are these combinations, in each window."""
+        plan = self.plan
+        return SweepResult(table, plan.start, plan.windows, self.profile(), plan, self.bars, lanes(combinations))
+
+    def profile(self) -> dict[str, Any]:
+        """What ran, why, and where the time went so far."""
+        total, used = time.perf_counter() - self.begun, self.used
+        steps, running = self._steps(self.total), total - used.compile_seconds
+        return {
+            "executor": self.choice.executor,
+            "why": self.choice.why,
+            "fallback_reason": self.choice.fallback_reason,
+            "estimated_seconds": self.choice.estimates,
+            "actual_seconds": running,
+            "break_even_combinations": self.choice.break_even,
+            "precision": self.precision,
+            "returns": self.settings.returns,
+            "periods_per_year": self.plan.periods_per_year,
+            "combinations": self.total,
+            "chunks": self.chunks,
+            "bar_steps": steps,
+            "bar_steps_per_second": steps / max(running, 1e-9),
+            "seconds": _seconds(total, used.timed.seconds, used.compile_seconds),
+            **used.facts,
+        }
+
+    def _steps(self, combinations: int) -> int:
+        return combinations * sum(stop - begin - 1 for begin, stop in self.plan.windows)
+
+    def _report(self, combinations: int) -> None:
+        self.done += combinations
+        self.chunks += 1
+        if self.settings.progress is not None:
+            seconds = time.perf_counter() - self.begun
+            self.settings.progress(Progress(self.done, self.total, self._steps(self.done), seconds))
+
+    def _cuts(self, values: Lanes, count: int) -> list[int]:
+        """Cuts of the lanes, in order, so that each chunk's shared rows fit; a single lane is never cut."""
+        number = 1 if self.settings.progress is None else max(-(-count // REPORTED), 1)
+        while True:
+            cuts = [count * place // number for place in range(number + 1)]
+            needs = (
+                self.plan.family_bytes({name: column[low:high] for name, column in values.items()})
+                for low, high in itertools.pairwise(cuts)
+            )
+            if number >= count or all(need <= self.settings.row_bytes for need in needs):
+                return cuts
+            number = min(2 * number, count)
+
+
+def scorer(
+    strategy: Strategy, bars: pd.DataFrame, settings: Settings, total: int, start: int, precision: str
+) -> Scorer:
+    """Plans a sweep of so many combinations, none of which has a target before ``start``, and chooses its executor."""
+    begun = time.perf_counter()
+    needed = sorted(reads(settings.metrics))
+    scored = preparation.scored_windows(settings.windows, start, len(bars))
+    plan = _plan(strategy, bars, scored, start, settings)
+    choice = choose(
+        settings.executor,
+        settings.allow_fallback and precision == "fp64",
+        lambda: plan.workload(needed, total),
+        settings.calibration,
+        cuda_refusal,
+    )
+    used = runner(choice.executor, precision, settings.threads, settings.cache, settings.device_bytes)
+    plan = replace(plan, execute=used.timed.run, device=used.device)
+    return Scorer(plan, bars, settings, precision, choice, used, total, begun)
+
+
+def _plan(strategy: Strategy, bars: pd.DataFrame, windows: tuple[Window, ...], start: int, settings: Settings) -> Plan:
+    stop = max(end for _, end in windows)
+    inputs = bar_inputs(bars)
+    conditions = Conditions(
+        terms=settings.terms,
+        capital=float(settings.capital),
+        rolls=bool(inputs.rolled[:stop].any()),
+        masks=not bool(inputs.executable[:stop].all()),
+        every_bar=settings.returns == "bar",
+        execution=settings.execution,
+        sizing=settings.execution.sizing_for(settings.instrument),
+        whole=settings.instrument is not None,
+    )
+    return Plan(
+        strategy=strategy,
+        columns=preparation.program_columns(strategy, bars, inputs, conditions, stop),
+        ends=preparation.period_ends(bars, settings.returns, stop),
+        conditions=conditions,
+        windows=windows,
+        start=start,
+        periods_per_year=periods_per_year(bars, settings.returns),
+        execute=numpy_executor.run,
+        device=host(numpy_executor.run),
+    )
+
+
+def _table(
+    table: pd.DataFrame, metrics: Sequence[str], parts: list[list[dict[str, Array]]], windows: int
+) -> pd.DataFrame:
+    blocks = []
+    for window in range(windows):
+        scores = {name: np.concatenate([part[window][name] for part in parts]) for name in metrics}
+        name = "scored_window" if "window" in table.columns else "window"  # a parameter of that name keeps it
+        label = {name: np.full(len(table), window)} if windows > 1 else {}
+        blocks.append(pd.DataFrame({**label, **{name: table[name] for name in table.columns}, **scores}))
+    return pd.concat(blocks, ignore_index=True)
+
+
+def _seconds(total: float, programs: float, compiling: float) -> dict[str, float]:
+    """Where the time went: compiling (or reading compiled code), running programs, all else (rows, tables)."""
+    return {
+        "total": total,
+        "compile": compiling,
+        "run": max(programs - compiling, 0.0),
+        "rest": total - max(programs, compiling),
+    }

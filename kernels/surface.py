@@ -1,0 +1,82 @@
+"""The surface a metric makes over the parameters: heat maps, and how stable a combination is among its neighbours."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kernels.metrics import ALL_METRICS, MetricError
+
+
+def heat_map(table: pd.DataFrame, parameters: Sequence[str], x: str, y: str, metric: str) -> pd.DataFrame:
+    """The metric over two parameters: a row a value of ``y``, a column a value of ``x``, both ascending.
+
+    Where other parameters were swept too, the best value over them; NaN where no combination has one. Raises
+    ``MetricError`` for a name that is not in the table, or the same parameter twice.
+    """
+    _require(table, parameters, metric, x, y)
+    if x == y:
+        raise MetricError(f"heat map of {x!r} against itself: choose two parameters")
+    grouped = table.groupby([y, x], sort=True)[metric]
+    best = grouped.max() if ALL_METRICS[metric].more_is_better else grouped.min()
+    return best.unstack(x).sort_index(axis=0).sort_index(axis=1)
+
+
+def neighbours(table: pd.DataFrame, parameters: Sequence[str], row: int) -> pd.DataFrame:
+    """The combinations one step from that of ``row`` along one parameter, the others equal: at most two a parameter.
+
+    Columns: ``row`` in the table, ``parameter``, ``step`` (-1 or 1), then the table's. A step leads to the next value that
+    the table holds; where no combination stands there (a constraint, a sample) it is left out.
+    """
+    values = table[list(parameters)].to_numpy(dtype=np.float64)
+    own = values[row]
+    found = []
+    for place, name in enumerate(parameters):
+        levels = np.unique(values[:, place])
+        at = int(np.searchsorted(levels, own[place]))
+        for step in (-1, 1):
+            if 0 <= at + step < len(levels):
+                wanted = own.copy()
+                wanted[place] = levels[at + step]
+                found += [(int(hit), name, step) for hit in np.flatnonzero((values == wanted).all(axis=1))[:1]]
+    rows = [hit for hit, _, _ in found]
+    beside = pd.DataFrame(
+        {
+            "row": np.array(rows, dtype=np.int64),
+            "parameter": pd.Series([name for _, name, _ in found], dtype="str"),
+            "step": np.array([step for _, _, step in found], dtype=np.int64),
+        }
+    )
+    return pd.concat([beside, table.iloc[rows].reset_index(drop=True)], axis=1)
+
+
+def stability(table: pd.DataFrame, parameters: Sequence[str], metric: str, rows: NDArray[np.int64]) -> pd.DataFrame:
+    """How the metric of some rows compares with that of their neighbours: a row each.
+
+    Columns: ``row``, the parameters, the metric, ``neighbours`` (how many have a value), ``mean``, ``worst`` and ``best``
+    of them, and ``lead``: the metric less the neighbours' mean, in the direction in which more is better. A peak that no
+    neighbour shares has a large lead. NaN without neighbours.
+    """
+    _require(table, parameters, metric)
+    sign = 1.0 if ALL_METRICS[metric].more_is_better else -1.0
+    found = []
+    for row in rows:
+        around = neighbours(table, parameters, int(row))[metric].to_numpy(dtype=np.float64)
+        around = around[~np.isnan(around)] * sign
+        own = float(table[metric].iloc[int(row)])
+        mean, worst, best = (around.mean(), around.min(), around.max()) if len(around) else (float("nan"),) * 3
+        found.append((int(row), own, len(around), sign * mean, sign * worst, sign * best, sign * own - mean))
+    names = ["row", metric, "neighbours", "mean", "worst", "best", "lead"]
+    frame = pd.DataFrame(found, columns=names)
+    chosen = table[list(parameters)].iloc[frame["row"].to_numpy()].reset_index(drop=True)
+    return pd.concat([frame[["row"]], chosen, frame[names[1:]]], axis=1)
+
+
+def _require(table: pd.DataFrame, parameters: Sequence[str], metric: str, *axes: str) -> None:
+    for name in axes:
+        if name not in parameters:
+            raise MetricError(f"{name!r} is no parameter of the sweep: it has {', '.join(parameters) or 'none'}")
+    if metric not in table.columns or metric not in ALL_METRICS:
+        known = [name for name in table.columns if name in ALL_METRICS]
+        raise MetricError(f"metric {metric!r} is not in the table: it has {', '.join(known)}")

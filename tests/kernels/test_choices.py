@@ -1,0 +1,76 @@
+"""Choices of sub-expressions: each as its own sweep gives it, over the same bars, ranked together."""
+
+import numpy as np
+import pytest
+
+from kernels.choices import sweep_choices
+from kernels.expressions import col, hold, param, where
+from kernels.grid import GridError
+from kernels.indicators import ema, sma, zscore
+from kernels.strategy import Strategy
+from kernels.sweep import sweep
+
+CLOSE = col("adj_close")
+CHOICES = {
+    "signal": {"stretch": zscore(CLOSE, param("window")), "gap": (CLOSE - ema(CLOSE, 7)) / 10.0},
+    "idle": {"flat": CLOSE * 0.0, "held": hold()},
+}
+GRID = {"window": [5, 20], "level": [0.4, 0.9, 1.5]}
+
+
+def made(signal, idle):
+    level = param("level")
+    return Strategy("made", where(signal > level, -1.0, where(signal < -level, 1.0, idle)))
+
+
+def test_every_choice_is_its_own_sweep_over_the_same_bars(random_bars, contract, same_bits, program_cache):
+    bars = random_bars(2, bars=220, rolls=1)
+    options = {"instrument": contract, "executor": "cpu", "cache": program_cache, "metrics": ["sharpe", "net_profit"]}
+    found = sweep_choices(made, CHOICES, bars, grid=GRID, **options)
+    assert [one for one, _ in found.parts] == [
+        {"signal": "stretch", "idle": "flat"}, {"signal": "stretch", "idle": "held"},
+        {"signal": "gap", "idle": "flat"}, {"signal": "gap", "idle": "held"},
+    ]  # fmt: skip
+    assert list(found.table.columns) == ["signal", "idle", "window", "level", "sharpe", "net_profit"]
+    assert len(found.table) == 6 + 6 + 3 + 3
+    assert found.table["window"].isna().tolist() == [False] * 12 + [True] * 6
+    row = 0
+    for one, result in found.parts:
+        strategy = made(CHOICES["signal"][one["signal"]], CHOICES["idle"][one["idle"]])
+        grid = {name: GRID[name] for name in strategy.parameters}
+        alone = sweep(strategy, bars, grid={name: grid[name] for name in GRID if name in grid}, start=19, **options)
+        assert result.start == 19  # of the window of 20 bars, also where no window is read
+        assert same_bits(found.table["net_profit"].iloc[row : row + len(alone.table)], alone.table["net_profit"])
+        assert found.trace(row + 1).equals(alone.trace(1))
+        row += len(alone.table)
+    profits = found.table["net_profit"].to_numpy()
+    assert found.best("net_profit")["net_profit"] == np.nanmax(profits)
+    assert found.ranking("net_profit")[0] == int(np.nanargmax(profits))
+    assert found.profile["programs"] == 4 and found.profile["compile_seconds"] > 0
+    with pytest.raises(IndexError, match="rows 0 to 17"):
+        found.trace(18)
+
+
+@pytest.mark.parametrize(
+    ("choices", "grid", "message"),
+    [
+        ({**CHOICES, "idle": {}}, GRID, "the axis 'idle' is empty"),
+        (CHOICES, {**GRID, "slow": [1]}, "sweeps 'slow', which no choice reads"),
+        (CHOICES, {"level": [1.0]}, "parameter 'window' has no values"),
+    ],
+)
+def test_wrong_axes_are_named(random_bars, contract, choices, grid, message):
+    with pytest.raises(GridError, match=message):
+        sweep_choices(made, choices, random_bars(2, bars=80), grid=grid, instrument=contract)
+
+
+def test_a_name_stands_for_one_axis(random_bars, contract):
+    averages = {"mean": {"simple": sma(CLOSE, param("mean")), "exponential": ema(CLOSE, param("mean"))}}
+    with pytest.raises(GridError, match="an axis of the choices and of the grid"):
+        sweep_choices(
+            lambda mean: Strategy("m", where(mean < CLOSE, 1.0, 0.0)),
+            averages,
+            random_bars(2, bars=80),
+            grid={"mean": [3]},
+            instrument=contract,
+        )
