@@ -1,9 +1,10 @@
 """Layer 1, row by row: rules that one bar breaks by itself, whatever stands before it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 PRICE_SCALE = 1_000_000_000  # fixed point: integer / PRICE_SCALE is the price
@@ -56,8 +57,9 @@ class BarRules:
 
 @dataclass(frozen=True)
 class RowVerdicts:
-    """First rule each row breaks: `rule` "" for none; `value` and `limit` as prices, NaN where there is none."""
+    """The rows `at` that break a rule, rising: the first `rule` each breaks; `value` and `limit` as prices, NaN for none."""
 
+    at: NDArray[np.int64]
     rule: NDArray[np.str_]
     column: NDArray[np.str_]
     value: NDArray[np.float64]
@@ -71,9 +73,12 @@ def row_verdicts(prices: Prices, rules: BarRules) -> RowVerdicts:
         prices: int64 [n] fixed point under "open", "high", "low", "close"; UNDEF_PRICE and NON_FINITE as they come.
         rules: the instrument's rules.
     """
-    rows = len(prices["open"])
+    columns = [np.ascontiguousarray(prices[name]) for name in PRICES]
+    at = np.flatnonzero(_suspects(*columns, rules.tick, rules.allow_nonpositive))
+    prices = {name: prices[name][at] for name in PRICES}
+    rows = len(at)
     verdicts = RowVerdicts(
-        np.full(rows, "", "<U24"), np.full(rows, "", "<U8"), np.full(rows, np.nan), np.full(rows, np.nan)
+        at, np.full(rows, "", "<U24"), np.full(rows, "", "<U8"), np.full(rows, np.nan), np.full(rows, np.nan)
     )
     free = np.ones(rows, bool)
     for rule, breaches in ROW_RULES.items():
@@ -85,7 +90,30 @@ def row_verdicts(prices: Prices, rules: BarRules) -> RowVerdicts:
             verdicts.value[hit] = price_floats(prices[column][hit])
             if limit is not None:
                 verdicts.limit[hit] = np.broadcast_to(np.asarray(limit, np.int64), rows)[hit] / PRICE_SCALE
-    return verdicts
+    return RowVerdicts(at[~free], *(part[~free] for part in astuple(verdicts)[1:]))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def _suspects(
+    opened: NDArray[np.int64], high: NDArray[np.int64], low: NDArray[np.int64], close: NDArray[np.int64],
+    tick: int, allow_nonpositive: bool,
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Rows that may break a rule, all that do among them: one pass, so that the rules look at few rows."""
+    suspect = np.empty(len(opened), np.bool_)
+    share, floor = 1.0 / tick, NON_FINITE if allow_nonpositive else 0
+    for i in range(len(opened)):
+        o, h, lowest, c = opened[i], high[i], low[i], close[i]
+        top, bottom = max(max(o, h), max(lowest, c)), min(min(o, h), min(lowest, c))
+        found = (bottom <= floor) | (top == UNDEF_PRICE) | (top != h) | (bottom != lowest)
+        if tick > 1:
+            # A multiple is never taken for none unless it is too large for a float: the rules decide.
+            rest = o - np.int64(np.rint(o * share)) * tick
+            rest |= h - np.int64(np.rint(h * share)) * tick
+            rest |= lowest - np.int64(np.rint(lowest * share)) * tick
+            rest |= c - np.int64(np.rint(c * share)) * tick
+            found |= rest != 0
+        suspect[i] = found
+    return suspect
 
 
 def price_floats(fixed: NDArray[np.int64]) -> NDArray[np.float64]:

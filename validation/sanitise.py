@@ -8,17 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from validation.bar_rules import NON_FINITE, PRICE_SCALE, PRICES, BarRules, Prices, price_floats, row_verdicts
+from validation.bar_rules import NON_FINITE, PRICE_SCALE, PRICES, BarRules, price_floats, row_verdicts
 from validation.close_ratio import CloseCarry, Verdict, judge_closes
 from validation.duplicates import EQUAL_COPY, KEPT, judge_duplicates
 from validation.findings import findings_table, joined_findings, minute_text
+from validation.judgement import REJECTING_RULES, RULES, Judgement, Records, in_time, no_judgement, reject
 from validation.ordering import lexical_order
 
 LARGEST_FLOAT_PRICE = 9.2e9  # the next power of ten does not fit fixed point
-REJECTING_RULES = (
-    "non_finite", "undefined_price", "nonpositive_price", "high_below_low", "open_outside_range", "close_outside_range",
-    "off_tick", "duplicate_row", "duplicate_key", "close_ratio",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,31 +54,6 @@ class SanitisedChunk:
     carry: tuple[ContractCarry, ...]
 
 
-@dataclass(frozen=True)
-class _Records:
-    """The columns that the rules read, in the order of the table; `contract` is the sort key of a contract."""
-
-    ts: NDArray[np.int64]
-    contract: NDArray[np.int64]
-    publisher: NDArray[np.int64]
-    prices: Prices
-    volume: NDArray[np.int64]
-    source_row: NDArray[np.int64]
-    backwards: NDArray[np.bool_]
-    labels: pd.Series
-
-
-@dataclass(frozen=True)
-class _Judgement:
-    """Verdict of each record: `rule` is "" for an accepted one, `new_level` marks an accepted change of level."""
-
-    rule: NDArray[np.str_]
-    column: NDArray[np.str_]
-    value: NDArray[np.float64]
-    limit: NDArray[np.float64]
-    new_level: NDArray[np.bool_]
-
-
 def sanitise_rolled(rolled: pd.DataFrame, rules: BarRules) -> Sanitised:
     """Judge rolled bars by every rule of layer 1, each contract (`expiry`) by itself and causally.
 
@@ -114,19 +86,23 @@ def sanitise_chunk(rolled: pd.DataFrame, rules: BarRules, carry: tuple[ContractC
     return SanitisedChunk(_outcome(rolled, records, judgement), carried)
 
 
-def _outcome(rolled: pd.DataFrame, records: _Records, judgement: _Judgement) -> Sanitised:
-    rejected = judgement.rule != ""
-    order = lexical_order([records.source_row, records.publisher, records.contract, records.ts])
-    accepted = rolled.take(order[~rejected[order]]).reset_index(drop=True)
-    for column in PRICES:
-        if accepted[column].dtype == np.int64:
-            accepted[column] = price_floats(accepted[column].to_numpy())
-    kept_out = order[rejected[order]]
+def _outcome(rolled: pd.DataFrame, records: Records, judgement: Judgement) -> Sanitised:
+    accepted = _accepted(rolled, in_time(records, judgement.rule == 0))
+    kept_out = in_time(records, judgement.rule != 0)
     quarantine = rolled.take(kept_out).reset_index(drop=True)
-    quarantine["rule"] = pd.Series(judgement.rule[kept_out], dtype="str")
+    quarantine["rule"] = pd.Series(np.array(RULES)[judgement.rule[kept_out]], dtype="str")
     quarantine["layer"] = np.int8(1)
-    findings = _findings(records, judgement, order)
+    findings = _findings(records, judgement)
     return Sanitised(accepted, findings, quarantine, _report(len(rolled), quarantine, findings))
+
+
+def _accepted(rolled: pd.DataFrame, at: NDArray[np.int64]) -> pd.DataFrame:
+    """The records at these rows, fixed-point prices as floats; none of them is a sentinel."""
+    columns: dict[str, Any] = {}
+    for name in rolled.columns:
+        fixed = name in PRICES and rolled[name].dtype == np.int64
+        columns[name] = rolled[name].to_numpy()[at] / PRICE_SCALE if fixed else rolled[name].array.take(at)
+    return pd.DataFrame(columns, copy=False)
 
 
 def sanitise_bars(bars: pd.DataFrame, rules: BarRules | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -147,7 +123,7 @@ def sanitise_bars(bars: pd.DataFrame, rules: BarRules | None = None) -> tuple[pd
     return result.accepted, result.findings
 
 
-def _records(table: pd.DataFrame) -> _Records:
+def _records(table: pd.DataFrame) -> Records:
     rows = len(table)
     ts = pd.DatetimeIndex(table["ts_event"]).as_unit("ns").asi8
     labels = table["contract"] if "contract" in table else pd.Series([""], dtype="str").repeat(rows)
@@ -156,7 +132,7 @@ def _records(table: pd.DataFrame) -> _Records:
     else:
         contract = np.unique(labels.to_numpy().astype(str), return_inverse=True)[1].astype(np.int64)
     backwards = table["backwards"].to_numpy() if "backwards" in table else ts < np.maximum.accumulate(ts)
-    return _Records(
+    return Records(
         ts=ts,
         contract=contract,
         publisher=_integers(table, "publisher_id", np.zeros(rows, np.int64)),
@@ -184,11 +160,14 @@ def _fixed_point(prices: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _judgement(
-    records: _Records, rules: BarRules, carry: dict[int, ContractCarry]
-) -> tuple[_Judgement, tuple[ContractCarry, ...]]:
+    records: Records, rules: BarRules, carry: dict[int, ContractCarry]
+) -> tuple[Judgement, tuple[ContractCarry, ...]]:
     rows = row_verdicts(records.prices, rules)
-    judgement = _Judgement(rows.rule, rows.column, rows.value, rows.limit, np.zeros(len(records.ts), bool))
-    standing = np.flatnonzero(judgement.rule == "")
+    judgement = no_judgement(len(records.ts))
+    rule = np.array([RULES.index(name) for name in rows.rule.tolist()], np.int8)
+    column = np.array([PRICES.index(name) for name in rows.column.tolist()], np.int8)
+    reject(judgement, rows.at, rule, rows.value, rows.limit, column)
+    standing = np.flatnonzero(judgement.rule == 0)
     keys = (records.publisher, records.ts, records.contract)
     standing = standing[lexical_order([key[standing] for key in keys])]
     standing = _without_duplicates(records, judgement, standing, keys)
@@ -197,25 +176,27 @@ def _judgement(
 
 
 def _without_duplicates(
-    records: _Records, judgement: _Judgement, standing: NDArray[np.int64], keys: tuple[NDArray[np.int64], ...]
+    records: Records, judgement: Judgement, standing: NDArray[np.int64], keys: tuple[NDArray[np.int64], ...]
 ) -> NDArray[np.int64]:
     same = np.zeros(len(standing), bool)
     if len(standing):
-        same[1:] = np.logical_and.reduce([np.diff(key[standing]) == 0 for key in keys])
+        same[1:] = np.logical_and.reduce([key[standing[1:]] == key[standing[:-1]] for key in keys])
+    if not same.any():
+        return standing
     prices = records.prices
     preference = [records.volume, prices["close"], prices["high"], prices["low"], prices["open"]]
     verdict, kept = judge_duplicates(same, [values[standing] for values in preference], records.source_row[standing])
     out = np.flatnonzero(verdict != KEPT)
-    rules = np.where(verdict[out] == EQUAL_COPY, "duplicate_row", "duplicate_key")
+    rules = np.where(verdict[out] == EQUAL_COPY, RULES.index("duplicate_row"), RULES.index("duplicate_key"))
     close = price_floats(prices["close"][standing])
-    _reject(judgement, standing[out], rules, close[out], close[kept[out]])
+    reject(judgement, standing[out], rules, close[out], close[kept[out]])
     single: NDArray[np.int64] = standing[verdict == KEPT]
     return single
 
 
 def _judge_levels(
-    records: _Records,
-    judgement: _Judgement,
+    records: Records,
+    judgement: Judgement,
     standing: NDArray[np.int64],
     rules: BarRules,
     carry: dict[int, ContractCarry],
@@ -234,14 +215,14 @@ def _judge_levels(
         verdict, limit, ended = judge_closes(close[start:stop], rules, begun)
         after[int(contract[start])] = ContractCarry(int(contract[start]), int(records.ts[at[-1]]), *ended)
         rejected = np.flatnonzero(verdict == Verdict.REJECTED)
-        _reject(judgement, at[rejected], "close_ratio", close[start:stop][rejected], limit[rejected])
+        reject(judgement, at[rejected], RULES.index("close_ratio"), close[start:stop][rejected], limit[rejected])
         level = np.flatnonzero(verdict == Verdict.NEW_LEVEL)
         judgement.new_level[at[level]] = True
         judgement.value[at[level]], judgement.limit[at[level]] = close[start:stop][level], limit[level]
     return after
 
 
-def _check_order(records: _Records, at: NDArray[np.int64], before: ContractCarry | None) -> None:
+def _check_order(records: Records, at: NDArray[np.int64], before: ContractCarry | None) -> None:
     if before is not None and records.ts[at[0]] <= before.last:
         raise ValueError(
             f"bar {minute_text(pd.Timestamp(int(records.ts[at[0]]), tz='UTC'))} {records.labels[int(at[0])]} is not after "
@@ -249,27 +230,16 @@ def _check_order(records: _Records, at: NDArray[np.int64], before: ContractCarry
         )
 
 
-def _reject(
-    judgement: _Judgement,
-    at: NDArray[np.int64],
-    rule: str | NDArray[np.str_],
-    value: NDArray[np.float64],
-    limit: NDArray[np.float64],
-) -> None:
-    judgement.rule[at], judgement.column[at] = rule, "close"
-    judgement.value[at], judgement.limit[at] = value, limit
-
-
-def _findings(records: _Records, judgement: _Judgement, order: NDArray[np.int64]) -> pd.DataFrame:
+def _findings(records: Records, judgement: Judgement) -> pd.DataFrame:
     def found(mask: NDArray[np.bool_], rule: Any, column: Any, action: str, with_values: bool) -> pd.DataFrame:
-        at = order[mask[order]]
+        at = in_time(records, mask)
         nothing = np.full(len(at), np.nan)
         return findings_table(
             ts_event=records.ts[at],
             contract=records.labels.take(at),
             layer=1,
-            rule=rule if isinstance(rule, str) else rule[at],
-            column=column if isinstance(column, str) else column[at],
+            rule=rule if isinstance(rule, str) else np.array(RULES)[rule[at]],
+            column=column if isinstance(column, str) else np.array(PRICES)[column[at]],
             value=judgement.value[at] if with_values else nothing,
             limit=judgement.limit[at] if with_values else nothing,
             action=action,
@@ -277,7 +247,7 @@ def _findings(records: _Records, judgement: _Judgement, order: NDArray[np.int64]
         )
 
     tables = [
-        found(judgement.rule != "", judgement.rule, judgement.column, "rejected", True),
+        found(judgement.rule != 0, judgement.rule, judgement.column, "rejected", True),
         found(judgement.new_level, "level_accepted", "close", "noted", True),
         found(records.backwards, "backwards_time", "ts_event", "noted", False),
     ]

@@ -4,7 +4,7 @@ import numpy as np
 
 from kernels.features.elementwise import cut
 from kernels.features.inputs import FLAT, FeatureInputs, bounded, bounded_log, quotient
-from kernels.features.windows import Floats, comoments, mean_and_spread, window_sum
+from kernels.features.windows import Floats, comoments, mean_and_spread, window_sum, window_sums
 
 
 def liquidity(inputs: FeatureInputs) -> dict[str, Floats]:
@@ -12,19 +12,19 @@ def liquidity(inputs: FeatureInputs) -> dict[str, Floats]:
     volume, steps, rows = inputs.bars.volume, inputs.steps, len(inputs.steps)
     logs = np.log1p(volume)
     mean, spread = mean_and_spread(logs, (60,))[60]
-    relative = (1.0 + window_sum(volume, 5) / 5) / (1.0 + window_sum(volume, 240) / 240)
-    signed = window_sum(np.sign(steps) * volume, 20) / (1.0 + window_sum(volume, 20))
+    volumes = window_sums(volume, (5, 20, 60, 240))
+    relative = (1.0 + volumes[5] / 5) / (1.0 + volumes[240] / 240)
+    signed = window_sum(np.sign(steps) * volume, 20) / (1.0 + volumes[20])
     impact = np.abs(steps) / (volume + 1.0)  # in units of 1 / level
-    usual = window_sum(impact, 240, inputs.path, power=-1.0) / 240
-    now = window_sum(impact, 60, inputs.path, power=-1.0) / 60
+    impacts = window_sums(impact, (60, 240), inputs.path, power=-1.0)
     pressure = np.sign(steps) * np.sqrt(volume)  # in units of sqrt(level)
     moved, pressed, together = comoments(steps, pressure, 60, rows, inputs.path, 0.5)
     return {
         "vol_z_60": bounded(quotient(logs - mean, np.sqrt(spread / 59), 0.0, FLAT), 5.0),
         "relvol_5_240": bounded_log(relative, 3.0),
-        "vwap_dev_60": _vwap_deviation(inputs),
+        "vwap_dev_60": _vwap_deviation(inputs, volumes[60]),
         "signed_vol_20": bounded(signed, 1.0),
-        "amihud_60": bounded_log(quotient(now, usual, 1.0), 3.0),
+        "amihud_60": bounded_log(quotient(impacts[60] / 60, impacts[240] / 240, 1.0), 3.0),
         "kyle_corr_60": cut(correlation(moved, pressed, together), 0.0, 1.0),
         "roll_60": cut(2.0 * np.sqrt(np.maximum(-inputs.lagged[2] / 59, 0.0)) / inputs.sd[60], 0.0, 2.0),
     }
@@ -37,8 +37,7 @@ def correlation(left: Floats, right: Floats, product: Floats) -> Floats:
     return bounded(quotient(product / 60, np.where(still, 0.0, left_sd * right_sd), 0.0), 1.0)
 
 
-def _vwap_deviation(inputs: FeatureInputs) -> Floats:
+def _vwap_deviation(inputs: FeatureInputs, volume: Floats) -> Floats:
     typical = (inputs.high + inputs.low + inputs.here) / 3
-    volume = window_sum(inputs.bars.volume, 60)
     average = quotient(window_sum(typical * inputs.bars.volume, 60, inputs.path), volume, 1.0)
     return bounded(-np.log(average) / (inputs.sd[60] * np.sqrt(60.0)), 5.0)

@@ -100,6 +100,18 @@ def window_sum(
     return at_end(windows((values,), (size,), merge, path, power)[size][0], len(values))
 
 
+def window_sums(
+    values: Floats, sizes: tuple[int, ...], path: LevelPath | None = None, power: float = 1.0
+) -> dict[int, Floats]:
+    """`window_sum` of several sizes; they share their blocks."""
+
+    def merge(older: Parts, newer: Parts, ratio: Floats | None, older_rows: int, newer_rows: int) -> State:
+        return (add(older[0], newer[0], ratio, 1.0),)
+
+    states = windows((values,), sizes, merge, path, power)
+    return {size: at_end(states[size][0], len(values)) for size in sizes}
+
+
 @lru_cache(maxsize=64)
 def decay_weight(size: int, decay: float) -> float:
     """Sum of decay ** j for j < size, added up in the order of `window_sum`, so that a constant is its own mean."""
