@@ -167,8 +167,8 @@ class Settings:
             raise ValueError(f"capital is {self.capital}, must be above 0 and at most {MOST_MONEY:g}: use e.g. capital=100000")
         if not self.execution.is_plain:
             raise ValueError(
-                f"execution is {self.execution}: the flow trains policies on whole contracts filled at the next open; leave all "
-                "but execution.contracts at their defaults, or use kernels.sweep for other fills"
+                f"execution is {self.execution}: the flow trains policies on whole contracts filled at the next open; leave "
+                "all but execution.contracts at their defaults, or use kernels.sweep for other fills"
             )
         if self.execution.contracts > MOST_CONTRACTS:
             raise ValueError(f"execution.contracts is {self.execution.contracts}, must be at most {MOST_CONTRACTS}")

@@ -78,7 +78,7 @@ def test_a_year_is_counted_from_the_calendar_of_the_data():
 
 def test_a_ranking_knows_the_year_of_its_own_rows():
     table, grid = bars(), {"window": (5.0, 9.0)}
-    chunks = [sweep_chunk(table, FOLD, "donchian_breakout", place, grid, 1, *TRADING, "cpu") for place in (0, 1)]
+    chunks = [sweep_chunk(table, FOLD, "donchian_breakout", place, grid, 1, *TRADING, "cpu", False) for place in (0, 1)]
     ranking = strategy_ranking(chunks, "donchian_breakout", "sharpe")
     dates = pd.to_datetime(table["session"].iloc[: FOLD.validation[1]].astype(str)).to_numpy("datetime64[D]")
     assert ranking.sessions_per_year == pytest.approx(sessions_per_year(dates))
