@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import talib
 
 from kernels import indicators as ours
 from kernels import numpy_executor
@@ -15,6 +14,8 @@ from kernels.indicators import seconds
 from kernels.rows import RowWriter, WindowError, warm_up
 from kernels.values import ExpressionError
 from kernels.windowed import TIME
+
+talib = pytest.importorskip("talib", reason="TA-Lib is not installed; it comes with the [dev] extra")
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "language.md"
 NAN, BARS = float("nan"), 220
