@@ -178,7 +178,7 @@ def test_an_interrupt_stops_every_process_and_the_next_run_works(here, small_set
     command = [sys.executable, "-m", "pipelines.cli", "run", "fold=0", *small_settings, f"cluster={cluster}", "--quiet"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with subprocess.Popen(
-        command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_hear_interrupts
     ) as process:
         _wait_for(lambda: any((here / "store" / "objects").glob("*/*")))
         os.killpg(process.pid, signal.SIGINT)
@@ -188,6 +188,11 @@ def test_an_interrupt_stops_every_process_and_the_next_run_works(here, small_set
     assert _wait_for(lambda: not _members(process.pid)), "workers were left behind"
     assert main(["run", "fold=0", *small_settings, "cluster=serial", "--quiet"]) == 0
     assert list((here / "store" / "tmp").iterdir()) == []
+
+
+def _hear_interrupts() -> None:
+    """Undo an inherited "ignore SIGINT": a test run started in the background has one, a person's terminal has not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _wait_for(condition, seconds: float = 60.0) -> bool:
