@@ -49,7 +49,7 @@ class Group:
     library's close on a Good Friday that is right only in years in which it is the first Friday of its month.
     """
 
-    library: str
+    exchange: str
     hours: tuple[Hours, ...]
     beside_holidays: str = ""
     good_friday: str = ""
@@ -119,10 +119,10 @@ def _regular_hours(days: NDArray[np.int64], group: Group) -> tuple[NDArray[np.in
 
 def _early_closes(days: NDArray[np.int64], rule: SessionRule) -> NDArray[np.int64]:
     """Minute at which each trade date closes early, int64 [n]: 0 for a holiday, _NO_TIME for a regular day."""
-    import pandas_market_calendars as library  # 0.2 s
+    import pandas_market_calendars as calendars  # 0.2 s
 
     group = GROUPS[rule.calendar]
-    calendar = library.get_calendar(group.library)
+    calendar = calendars.get_calendar(group.exchange)
     first, last = (pd.Timestamp(int(day), unit="D") for day in (days[0], days[-1]))
     schedule = calendar.schedule(first, last)
     early = np.where(np.isin(days, _days(schedule.index)), _NO_TIME, 0)
