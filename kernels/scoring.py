@@ -32,6 +32,9 @@ from kernels.strategy import Strategy
 REPORTED = 2**14
 """Combinations between two reports of progress, at most."""
 
+LANES_A_BLOCK = 64
+"""Cuts of many lanes are multiples of this, the blocks of the ``cpu`` executor."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -117,10 +120,18 @@ class Scorer:
             self.settings.progress(Progress(self.done, self.total, self._steps(self.done), seconds))
 
     def _cuts(self, values: Lanes, count: int) -> list[int]:
-        """Cuts of the lanes, in order, so that each chunk's shared rows fit; a single lane is never cut."""
-        number = 1 if self.settings.progress is None else max(-(-count // REPORTED), 1)
+        """Cuts of the lanes, in order, so that each chunk's shared rows fit; a single lane is never cut.
+
+        Chunks are of whole blocks where they can be: an executor pads the last block of each.
+        """
+        least = -(-self.plan.family_bytes(values) // self.settings.row_bytes)
+        reports = 1 if self.settings.progress is None else -(-count // REPORTED)
+        number = max(min(max(least, reports), count), 1)
         while True:
-            cuts = [count * place // number for place in range(number + 1)]
+            whole = -(-count // (number * LANES_A_BLOCK)) * LANES_A_BLOCK
+            cuts = [min(whole * place, count) for place in range(-(-count // whole) + 1)]
+            if len(cuts) - 1 < number:
+                cuts = [count * place // number for place in range(number + 1)]
             needs = (
                 self.plan.family_bytes({name: column[low:high] for name, column in values.items()})
                 for low, high in itertools.pairwise(cuts)
