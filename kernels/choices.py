@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kernels.grid import GridError, combinations
-from kernels.metrics import MetricError, ranking
+from kernels.metrics import ALL_METRICS, MetricError, ranking
 from kernels.result import SweepResult
 from kernels.strategy import Strategy
 from kernels.sweep import sweep, warm_up
@@ -45,7 +45,8 @@ class ChoiceResults:
         """The table's best row; raises ``MetricError`` where the metric is NaN throughout."""
         order = self.ranking(metric)
         if len(order) == 0:
-            raise MetricError(f"no best {metric}: it is NaN for all {len(self.table)} combinations")
+            undefined = ALL_METRICS[metric].undefined
+            raise MetricError(f"no best {metric}: it is NaN for all {len(self.table)} combinations (NaN for: {undefined})")
         return self.table.iloc[int(order[0])]
 
     def trace(self, row: int) -> pd.DataFrame:

@@ -146,6 +146,17 @@ class RowWriter:
         return np.ascontiguousarray(self._device.download(self.family(node, {}).matrix[:, 0]))
 
 
+def families_under(*roots: Value) -> list[Value]:
+    """The families that some are computed from, themselves included, each once; what data alone decides is none."""
+    structure, found = Structure(), {}
+    for node in nodes(*roots):
+        read = node.operands[:-1] if node.op in WINDOWED else ()
+        for family in (*read, *((node,) if is_indicator(node) or any(node is root for root in roots) else ())):
+            if parameters(family):
+                found[structure.number(family)] = family
+    return list(found.values())
+
+
 def distinct(names: Sequence[str], lanes: Lanes) -> tuple[Array, NDArray[np.int64]]:
     """Distinct assignments of some parameters [assignments, parameters], and each lane's place among them."""
     if not names:

@@ -72,20 +72,23 @@ class Scorer:
     done: int = 0
     chunks: int = 0
 
-    def score(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The combinations with their metrics, a row each and window, windows one after another."""
+    def score(self, table: pd.DataFrame, carried: Lanes | None = None) -> pd.DataFrame:
+        """The combinations with their metrics, a row each and window, windows one after another.
+
+        ``carried``: the states that their accounts go on from.
+        """
         needed, metrics = sorted(reads(self.settings.metrics)), self.settings.metrics
-        values, parts = lanes(table), []
+        values, parts = {**lanes(table), **(carried or {})}, []
         for low, high in itertools.pairwise(self._cuts(values, len(table))):
             chunk = {name: column[low:high] for name, column in values.items()}
             parts.append([compute(metrics, totals) for totals in self.plan.totals(needed, chunk, high - low)])
             self._report(high - low)
         return _table(table, metrics, parts, len(self.plan.windows))
 
-    def result(self, table: pd.DataFrame, combinations: pd.DataFrame) -> SweepResult:
-        """The result whose rows are these combinations, in each window."""
-        plan = self.plan
-        return SweepResult(table, plan.start, plan.windows, self.profile(), plan, self.bars, lanes(combinations))
+    def result(self, table: pd.DataFrame, combinations: pd.DataFrame, carried: Lanes | None = None) -> SweepResult:
+        """The result whose rows are these combinations, in each window; ``carried`` as in ``score``."""
+        plan, values = self.plan, lanes(combinations)
+        return SweepResult(table, plan.start, plan.windows, self.profile(), plan, self.bars, values, carried or {})
 
     def profile(self) -> dict[str, Any]:
         """What ran, why, and where the time went so far."""

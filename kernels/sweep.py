@@ -14,6 +14,7 @@ import pandas as pd
 
 from kernels import preparation
 from kernels.calibration import Calibration
+from kernels.continuation import continued
 from kernels.execution import Costs, Execution, Instrument
 from kernels.grid import as_table, combinations, lanes
 from kernels.metrics import STANDARD, reads
@@ -27,6 +28,7 @@ from kernels.result import SweepResult
 from kernels.rows import warm_up as longest_warm_up
 from kernels.scoring import Settings, scorer
 from kernels.strategy import Strategy
+from kernels.sweep_state import SweepState
 from kernels.top import best_combinations
 
 __all__ = ["SweepError", "combinations", "sweep", "warm_up"]
@@ -60,6 +62,7 @@ def sweep(
     cache: Path | None = None,
     row_bytes: int = ROW_BYTES,
     device_bytes: int | None = None,
+    resume: SweepState | None = None,
 ) -> SweepResult:
     """Scores every combination of ``grid`` over ``bars``: in money of real contracts (``capital`` 100,000 by default), or
     without ``instrument`` as fractions of equity (1.0).
@@ -75,7 +78,8 @@ def sweep(
     ``rank_by`` are computed again in fp64. ``threads``: default all cores. ``cache``: folder of compiled programs, by
     default one of the user's. ``row_bytes``: memory for shared rows; ``device_bytes``: device memory for lanes.
     ``top``: keep only that many combinations, the best by ``rank_by`` (``kernels.top``): memory then does not grow with
-    the grid. ``progress`` is called after every chunk.
+    the grid. ``progress`` is called after every chunk. ``resume``: the state that an earlier sweep's accounts go on from
+    (``result.state()``): combinations, start and window are its own, ``bars`` those of that sweep and more.
 
     Raises ``SweepError``, ``GridError``, ``MetricError``, ``BarsError``, ``WindowError`` or ``CudaUnavailableError``,
     each naming the remedy.
@@ -89,6 +93,9 @@ def sweep(
     preparation.check_settings(settings.capital, settings.returns, executor, precision)
     preparation.check_bars(bars, settings.returns)
     reads(metrics)
+    if resume is not None:
+        given = {"grid": grid, "windows": windows, "start": start, "top": top}
+        return continued(strategy, bars, settings, resume, precision, given)
     if top is not None:
         return best_combinations(strategy, bars, settings, grid, start, precision, rank_by, top)
     run = functools.partial(_run, strategy, bars, settings)

@@ -49,9 +49,9 @@ def _fill(found: Array, block: Array, window: int, step: int, extreme: np.ufunc)
     full = min(max(window, window + step * (count - 1)) - 1, bars)  # from here on the longest of them is full
     found[:full] = np.nan
     for column in range(count):
-        older = window + step * column - size
-        lead = slice(min(older + size - 1, full), full)
-        extreme(block[lead], block[lead.start - older : full - older], out=found[lead, column])
+        back = window + step * column - size
+        lead = slice(min(back + size - 1, full), full)
+        extreme(block[lead], block[lead.start - back : full - back], out=found[lead, column])
     tile = max(CELLS // count, 1)
     for begin in range(full, bars, tile):
         part = found[begin : begin + tile]
