@@ -89,7 +89,9 @@ class SweepResult:
         flat = np.array([np.nan, 0.0, self._plan.conditions.capital, 0.0, 0.0])
         if self._plan.resumed_at is not None:
             flat[:] = np.nan  # the first sweep knows
-        values = np.concatenate([np.repeat(flat[:, np.newaxis], window[1] - recorded.shape[1], axis=1), recorded], axis=1)
+        values = np.concatenate(
+            [np.repeat(flat[:, np.newaxis], window[1] - recorded.shape[1], axis=1), recorded], axis=1
+        )
         values[0, window[0]] = first_target[0]
         table = self._bars.iloc[: window[1]].reset_index(drop=True)
         times = {name: table[name] for name in ("ts_event", "session") if name in table.columns}
@@ -99,7 +101,9 @@ class SweepResult:
         """Net profit of one combination by session of its window, in money: columns ``session``, ``profit``."""
         trace = self.trace(row).iloc[self._window(row)[0] :]
         if self._plan.resumed_at is not None:
-            raise MetricError(f"the sweep went on at bar {self._plan.resumed_at}: the one before it knows earlier sessions")
+            raise MetricError(
+                f"the sweep went on at bar {self._plan.resumed_at}: the one before it knows earlier sessions"
+            )
         if "session" not in trace.columns:
             raise MetricError("the bars have no column 'session': add it, or use trace(row) and group by time")
         closes = trace.groupby("session", sort=False)["equity"].last()
@@ -143,7 +147,7 @@ class SweepResult:
             ts_event=self._bars["ts_event"].iloc[stop - 1],
             window_start=begin,
             start=self.start,
-            combinations=pd.DataFrame(dict(self._lanes), index=pd.RangeIndex(self._combinations)),
+            combinations=self.table[list(self._lanes)].iloc[: self._combinations].copy(),
             values=pd.DataFrame({name: found[name] for name in sorted(found)}),
         )
 
@@ -171,7 +175,9 @@ class SweepResult:
 
     def _why_undefined(self, metric: str) -> str:
         """When the metric is undefined; where ruin is among the reasons, ruined accounts are counted by running them."""
-        reasons = f"NaN for: {ALL_METRICS[metric].undefined}" if ALL_METRICS[metric].undefined else "no return is finite"
+        reasons = (
+            f"NaN for: {ALL_METRICS[metric].undefined}" if ALL_METRICS[metric].undefined else "no return is finite"
+        )
         if RUIN not in reasons:
             return reasons
         ruined = 0

@@ -19,7 +19,7 @@ from kernels.execution import Execution, Instrument
 from kernels.executor import host
 from kernels.fallback import cuda_refusal
 from kernels.grid import lanes
-from kernels.metrics import compute, reads
+from kernels.metrics import Totals, compute, reads
 from kernels.plan import Plan, Window
 from kernels.portfolio import Terms
 from kernels.progress import Progress
@@ -71,6 +71,7 @@ class Scorer:
     begun: float = field(default_factory=time.perf_counter)
     done: int = 0
     chunks: int = 0
+    halved: int = 0
 
     def score(self, table: pd.DataFrame, carried: Lanes | None = None) -> pd.DataFrame:
         """The combinations with their metrics, a row each and window, windows one after another.
@@ -80,10 +81,24 @@ class Scorer:
         needed, metrics = sorted(reads(self.settings.metrics)), self.settings.metrics
         values, parts = {**lanes(table), **(carried or {})}, []
         for low, high in itertools.pairwise(self._cuts(values, len(table))):
-            chunk = {name: column[low:high] for name, column in values.items()}
-            parts.append([compute(metrics, totals) for totals in self.plan.totals(needed, chunk, high - low)])
+            for found in self._totals(needed, {name: column[low:high] for name, column in values.items()}, high - low):
+                parts.append([compute(metrics, totals) for totals in found])
             self._report(high - low)
         return _table(table, metrics, parts, len(self.plan.windows))
+
+    def _totals(self, states: Sequence[str], values: Lanes, count: int) -> list[list[Totals]]:
+        """The plan's totals of some lanes, in one part; where memory does not suffice, in halves, and so on."""
+        try:
+            return [self.plan.totals(states, values, count)]
+        except MemoryError:
+            if count == 1:
+                raise
+        # outside the handler, where the error no longer keeps alive what was computed before it
+        middle = count // 2
+        first = {name: column[:middle] for name, column in values.items()}
+        second = {name: column[middle:] for name, column in values.items()}
+        self.halved += 1
+        return self._totals(states, first, middle) + self._totals(states, second, count - middle)
 
     def result(self, table: pd.DataFrame, combinations: pd.DataFrame, carried: Lanes | None = None) -> SweepResult:
         """The result whose rows are these combinations, in each window; ``carried`` as in ``score``."""
@@ -106,6 +121,7 @@ class Scorer:
             "periods_per_year": self.plan.periods_per_year,
             "combinations": self.total,
             "chunks": self.chunks,
+            "halved_for_memory": self.halved,
             "bar_steps": steps,
             "bar_steps_per_second": steps / max(running, 1e-9),
             "seconds": _seconds(total, used.timed.seconds, used.compile_seconds),

@@ -18,7 +18,7 @@ CLOSE = col("adj_close")
 def stopped() -> Strategy:
     """Long above an average, short below, held near it, with a stop and a target."""
     average = sma(ema(CLOSE, 3), param("window"))
-    target = where(CLOSE > average + 1.0, 1.0, where(CLOSE < average - 1.0, -1.0, hold()))
+    target = where(average + 1.0 < CLOSE, 1.0, where(average - 1.0 > CLOSE, -1.0, hold()))
     return Strategy("stopped", target, stop_loss=param("stop"), take_profit=0.004)
 
 
@@ -85,7 +85,7 @@ def test_the_state_is_two_tables(random_bars, contract):
                    executor="numpy")  # fmt: skip
     state = result.state()
     assert state.bar == 119 and state.ts_event == bars["ts_event"].iloc[119] and state.start == 12
-    assert state.combinations.to_dict("list") == {"fast": [3.0, 3.0], "slow": [8.0, 13.0]}
+    assert state.combinations.to_dict("list") == {"fast": [3, 3], "slow": [8, 13]}
     trace = result.trace(1).iloc[118]
     for name in ("position", "profit", "costs", "target"):
         assert state.values[name].iloc[1] == trace[name]
@@ -116,7 +116,7 @@ def test_other_bars_and_strategies_are_refused(random_bars, contract):
     bars = random_bars(33, bars=120)
     given = {"instrument": contract, "metrics": ["trades"], "executor": "numpy"}
     state = sweep(ema_cross(), bars[:100], grid={"fast": [3], "slow": [8]}, **given).state()
-    with pytest.raises(SweepError, match="stands before bar 99 of .*; here that bar is absent: there are 80 bars"):
+    with pytest.raises(SweepError, match=r"stands before bar 99 of .*; here that bar is absent: there are 80 bars"):
         sweep(ema_cross(), bars[:80], resume=state, **given)
     with pytest.raises(SweepError, match="here that bar is 2024-01-02 01:49"):
         sweep(ema_cross(), bars[10:], resume=state, **given)
