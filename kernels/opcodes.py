@@ -21,7 +21,7 @@ class Opcode:
     """One operation: its types, its rules and its texts.
 
     ``numpy`` takes and returns floats or arrays (the definition); ``numba`` is a format string over the operands'
-    names, ``cuda`` one for C++ (float and double alike); ``symbol`` is an infix or prefix sign for printing, empty where
+    names (functions it calls: ``kernels.numba_bits``), ``cuda`` one for C++ (float and double alike); ``symbol`` is an infix or prefix sign for printing, empty where
     the operation prints as a call. ``slots`` is what it costs on a GPU, in instructions of its arithmetic unit.
     """
 
@@ -116,7 +116,7 @@ _ROWS = (
         "k with 2^k <= |a| < 2^(k + 1); -inf at 0, inf at ±inf",
         _PROPAGATES,
         _exponent,
-        "(math.frexp({0})[1] - 1.0 if {0} - {0} == 0.0 and {0} != 0.0 else (-np.inf if {0} == 0.0 else abs({0})))",
+        "exponent({0})",
         "logb({0})",
         slots=6,
     ),
@@ -127,7 +127,7 @@ _ROWS = (
         "a * 2^trunc(b), rounded once",
         _PROPAGATES,
         _scale,
-        "({1} if {1} != {1} else math.ldexp({0}, int(max(min({1}, 2200.0), -2200.0))))",
+        "scale({0}, {1})",
         "({1} != {1} ? {1} : ldexp({0}, {1} < 2200 ? ({1} > -2200 ? (int){1} : -2200) : 2200))",
         slots=6,
     ),
