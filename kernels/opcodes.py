@@ -20,9 +20,10 @@ BOOL = "bool"
 class Opcode:
     """One operation: its types, its rules and its texts.
 
-    ``numpy`` takes and returns floats or arrays (the definition); ``numba`` is a format string over the operands'
-    names (functions it calls: ``kernels.numba_bits``), ``cuda`` one for C++ (float and double alike); ``symbol`` is an infix or prefix sign for printing, empty where
-    the operation prints as a call. ``slots`` is what it costs on a GPU, in instructions of its arithmetic unit.
+    ``numpy`` takes and returns floats or arrays (the definition); ``numba`` is a format string over the operands' names
+    (what it calls is in ``kernels.numba_bits``), ``cuda`` one for C++ (float and double alike); ``symbol`` is an infix or
+    prefix sign for printing, empty where the operation prints as a call. ``slots`` is what it costs on a GPU, in
+    instructions of its arithmetic unit.
     """
 
     name: str

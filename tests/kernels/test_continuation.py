@@ -5,6 +5,7 @@ import pytest
 
 from kernels.execution import Costs, Execution
 from kernels.expressions import col, hold, param, where
+from kernels.fallback import cuda_refusal
 from kernels.indicators import ema, rsi, sma
 from kernels.metrics import METRICS
 from kernels.strategies import donchian_breakout, ema_cross, zscore_reversion
@@ -77,6 +78,21 @@ def test_continued_twice_and_on_threads(random_bars, contract, same_bits, progra
     for column in whole.table.columns:
         assert same_bits(third.table[column], whole.table[column]), column
     assert third.best("sharpe").equals(whole.best("sharpe"))
+
+
+@pytest.mark.gpu
+def test_continued_on_a_gpu(random_bars, contract, same_bits, program_cache):
+    refusal = cuda_refusal()
+    if refusal is not None:
+        pytest.skip(f"no CUDA here ({refusal.reason}): {refusal.message}")
+    bars = priced(random_bars(32, bars=260, session_bars=30, rolls=2, masks=4))
+    grid = {"window": [4, 7, 9], "stop": [0.001, 0.002, 0.003]}
+    given = {"instrument": contract, "metrics": SOME, "capital": 300_000.0, "cache": program_cache}
+    whole = sweep(stopped(), bars, grid=grid, executor="numpy", **given)
+    state = sweep(stopped(), bars.iloc[:130], grid=grid, executor="cuda", **given).state()
+    found = sweep(stopped(), bars, executor="cuda", resume=state, **given)
+    for column in whole.table.columns:
+        assert same_bits(found.table[column], whole.table[column]), column
 
 
 def test_the_state_is_two_tables(random_bars, contract):
