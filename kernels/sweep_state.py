@@ -14,7 +14,7 @@ from kernels.metrics import ordered, reads
 from kernels.preparation import SweepError
 from kernels.simulation import Conditions
 
-TRACED = ("position", "profit", "costs", "lowest")
+TRACED = ("position", "profit", "costs", "solvent")
 """States that are kept whatever metrics were asked for: a trace needs them."""
 
 
