@@ -9,12 +9,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loaders.gaps import MINUTE, MISSING, NO_TRADE, REASONS, Gaps, covered_minutes, find_gaps, gap_table
+from loaders.layouts import BAR_SECONDS
 from loaders.roll import FOLLOWED, RolledBars
 from loaders.sessions import SessionRule, trade_dates
 from loaders.sessions_calendar import TradingCalendar, trading_calendar
 from loaders.types import nanoseconds
-
-BAR_MINUTES = {"ohlcv-1s": 1, "ohlcv-1m": 1, "ohlcv-1h": 60, "ohlcv-1d": 1440}
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def gap_report(reports: Sequence[dict[str, Any]], rolled: RolledBars, session: S
     bar), ``no_trade``, ``missing``, ``outside`` (with a bar though the calendar is closed), where
     ``open == bars − outside + no_trade + missing``. ``reports`` are those of the files.
     """
-    minutes = max(BAR_MINUTES[report["schema"]] for report in reports)
+    minutes = max(-(-BAR_SECONDS[report["schema"]] // 60) for report in reports)
     bars = rolled.bars[(rolled.bars["role"] == FOLLOWED).to_numpy()]
     ts = nanoseconds(bars["ts_event"])
     calendar = trading_calendar(session, int(ts.min()), int(ts.max()) + minutes * MINUTE)

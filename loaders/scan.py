@@ -150,7 +150,7 @@ class Scan:
         yield from self._tables(file, known, tally, ordinal << SOURCE_SHIFT, facts)
         report = tally.report()
         if report.records and not tally.by_outright():
-            raise nothing_left(path, self._source.root, known, tally)
+            raise nothing_left(file, self._source.root, known, tally)
         self._files.append(facts | report.as_dict())
 
 

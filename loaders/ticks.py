@@ -101,7 +101,7 @@ def tick_chunks(
     source += partition.first if partition else 0
     copied = [name for name in form.columns if name in (file.layout.dtype.names or ())]
     for records in file.chunks(partition=partition):
-        judged = judge(records, known, file.layout.clock)
+        judged = judge(records, known, file.layout.clock, file.metadata.span)
         judged.drop((records["flags"] & F_SNAPSHOT) != 0, SNAPSHOT)
         if form.only_trades:
             judged.drop(records["action"] != b"T", NO_TRADE)

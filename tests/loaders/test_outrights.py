@@ -112,10 +112,31 @@ def test_equal_and_differing_duplicates_pass_through(path: Path) -> None:  # cas
 
 
 def test_rows_that_step_back_in_time_are_marked(path: Path) -> None:
-    minutes = (0, 1, 1, 3, 2, 3, 4)
-    rows = bars((f"2024-03-05 14:3{m}", 1 + (m == 3), 5000) for m in minutes)
+    rows = bars((f"2024-03-05 14:3{m}", 1, 5000) for m in (0, 1, 1, 3, 2, 3, 4))
     table = load(mapped(path, ["ESH4", "ESH4-ESM4"], rows)).bars
-    assert table["backwards"].tolist() == [False, False, False, True, False]  # compared with every record, spreads too
+    assert table["backwards"].tolist() == [False, False, False, False, True, False, False]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_time_in_another_century_makes_no_other_record_late(path: Path, number: int) -> None:
+    late = 9_223_286_400_000_000_000  # 2262-04-11, in an outright and in a spread
+    rows = bars([("2024-03-05 14:30", 1, 5000), (late, number, 5000), ("2024-03-05 14:31", 1, 5001),
+                 ("1999-01-01", number, 5000), ("2024-03-05 14:32", 1, 5001)])
+    loaded = load(mapped(path, ["ESH4", "ESH4-ESM4"], rows))
+    assert not loaded.bars["backwards"].any()
+    assert len(loaded.bars) == 3
+    assert sum(loaded.report["dropped"].values()) == 2
+    assert loaded.report["last"] == "2024-03-05T14:32:00+00:00"
+
+
+def test_a_mapped_time_outside_of_the_request_is_dropped_under_its_own_name(path: Path) -> None:
+    rows = bars([("2024-02-28", 1, 5000), ("2024-02-29", 1, 5000), ("2024-04-02", 1, 5000), ("2024-04-02 00:01", 1, 5000)])
+    head = metadata([mapping("ESH4", ("2000-01-01", "2100-01-01", 1))], start=ns("2024-03-01"), end=ns("2024-04-01"))
+    loaded = load(write(path, head, rows))
+    assert loaded.report["dropped"] == {"outside_request": 2}, "requested for March; a day on each side is let through"
+    assert loaded.report["records"] == 4
+    with pytest.raises(DataError, match=r"dropped: \{'outside_request': 1\}; requested 2024-03-01T00:00:00\+00:00 to 2024-04"):
+        load(write(path, head, rows[:56]))
 
 
 def test_a_step_back_is_seen_across_chunks(path: Path) -> None:
