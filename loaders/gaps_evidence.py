@@ -144,4 +144,5 @@ class OpenClock:
 
     def moments(self) -> NDArray[np.int64]:
         """Every open minute (since 1970), rising: the one that number i of this clock is."""
-        return np.arange(self.total) + np.repeat(self._edges - self._before, self._lengths)
+        moments: NDArray[np.int64] = np.arange(self.total) + np.repeat(self._edges - self._before, self._lengths)
+        return moments

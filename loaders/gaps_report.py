@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loaders.gaps import MINUTE, MISSING, NO_TRADE, REASONS, Gaps, covered_minutes, find_gaps, gap_table
+from loaders.gaps import MISSING, NO_TRADE, REASONS, Gaps, covered_minutes, find_gaps, gap_table
+from loaders.gaps_evidence import MINUTE
 from loaders.layouts import BAR_SECONDS
 from loaders.roll import FOLLOWED, RolledBars
 from loaders.sessions import SessionRule, trade_dates

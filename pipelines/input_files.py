@@ -36,7 +36,8 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
     """List and hash the DBN files of the data folder by what they hold, in the order of their data.
 
     Raises UsageError for a folder without bars (or, where bars are made from them, without trades), and where `bar_seconds` is
-    not the length of its bars; RejectedDataError for a damaged file. Books and trades are listed where the feature set has order flow and the folder has a book.
+    not the length of its bars; RejectedDataError for a damaged file. Books and trades are listed where the feature set has
+    order flow and the folder has a book.
     """
     made = settings.load.from_trades
     try:
@@ -85,11 +86,12 @@ def _check_bar_seconds(settings: Settings, listed: Sequence[DataFile]) -> None:
     """Refuse a length that is not that of the bars: exogenous values and order flow would be taken from another time."""
     made = f"ohlcv-{settings.load.bars_from_trades}"
     schema = made if settings.load.from_trades else next(str(one.schema) for one in listed if one.kind == BARS)
-    if settings.bar_seconds != BAR_SECONDS[schema]:
+    length = BAR_SECONDS[schema]
+    if settings.bar_seconds != length:
         source = f"load.bars_from_trades={settings.load.bars_from_trades}" if settings.load.from_trades else settings.data
         raise ConfigurationError(
-            f"bar_seconds is {settings.bar_seconds}, but the bars of {source} are {schema}, {BAR_SECONDS[schema]} seconds long: "
-            f"set bar_seconds={BAR_SECONDS[schema]}"
+            f"bar_seconds is {settings.bar_seconds}, but the bars of {source} are {schema}, {length} seconds long: "
+            f"set bar_seconds={length}"
         )
 
 
