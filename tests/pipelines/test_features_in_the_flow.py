@@ -103,7 +103,7 @@ def user(bars, clamped_returns):
     value = np.zeros(len(bars))
     value[bars["volume"] == 777] = {value}
     value[bars["volume"] == 888] = {drift}
-    value[::2] += 0.1
+    value[bars["ts_event"].dt.minute % 2 == 0] += 0.1
     return value
 """
 
