@@ -13,9 +13,10 @@ from loaders.errors import DataError
 from loaders.files import DataFile, list_any_files
 from loaders.filtering import FilterReport, Tally, filter_report, merge_filter_reports
 from loaders.instruments import Instruments, instruments
-from loaders.layouts import DEFINITIONS, IGNORED
+from loaders.layouts import DEFINITIONS, IGNORED, TICKS
 from loaders.outrights import file_facts, nothing_left
 from loaders.records import DbnFile, open_dbn
+from loaders.repeats import refuse_repeats
 from loaders.types import SOURCE_SHIFT
 from loaders.venues import GRAMMARS, left_alone
 
@@ -73,7 +74,7 @@ class Source:
 def find_source(path: PathOrPaths, root: str | None, schemas: Sequence[str]) -> Source:
     """Files of ``schemas`` at ``path``: a file, a directory, or several of them, each in the order of its data.
 
-    Raises DataError for none, for bars of several intervals, and when no ``root`` is given and the files were requested
+    Raises DataError for none, for bars of several intervals, for the same ticks twice, and when no ``root`` is given and the files were requested
     for several or for all symbols.
     """
     places = [Path(path)] if isinstance(path, Path | str) else [Path(one) for one in path]
@@ -88,6 +89,8 @@ def find_source(path: PathOrPaths, root: str | None, schemas: Sequence[str]) -> 
     if len(kinds) > 1:
         raise DataError(f"{where}: holds several schemas with the same rows ({', '.join(sorted(map(str, kinds)))}); "
                         "give the files of one")
+    if wanted[0].kind == TICKS:
+        refuse_repeats(wanted)
     folders = [place for place in places if place.is_dir()]
     return Source(
         root=root or _requested_root(where, wanted),

@@ -11,6 +11,7 @@ from loaders.files import DataFile, list_any_files, list_data_files
 from loaders.layouts import BAR_SECONDS, BARS, DEFINITIONS, MBP_10, STATISTICS, TBBO, TRADE_SCHEMAS, TRADES
 from loaders.partitions import partitions
 from loaders.records import Partition
+from loaders.repeats import refuse_repeats
 from pipelines import keys
 from pipelines.errors import ConfigurationError, RejectedDataError, UsageError
 from pipelines.settings import Settings
@@ -111,17 +112,27 @@ def _flow_files(listed: Sequence[DataFile], include: Iterable[str]) -> list[Path
     """Books and files of trades, where order flow is wanted; trades without any book measure nothing."""
     found = [one for one in listed if one.schema in FLOW_SCHEMAS]
     wanted = ORDER_FLOW in include and any(one.schema == MBP_10 for one in found)
+    if wanted:
+        _refuse_repeats(found)
     return [one.path for one in found] if wanted else []
 
 
 def _trade_files(listed: Sequence[DataFile], folder: str) -> list[Path]:
     """The files of the first schema with trades that there is, so that no trade counts twice."""
     for schema in TRADE_SCHEMAS:
-        if found := [one.path for one in listed if one.schema == schema]:
-            return found
+        if found := [one for one in listed if one.schema == schema]:
+            _refuse_repeats(found)
+            return [one.path for one in found]
     raise UsageError(
         f"load.bars_from_trades: {folder} holds no file of {', '.join(TRADE_SCHEMAS)}; put one there, or use none"
     )
+
+
+def _refuse_repeats(files: Sequence[DataFile]) -> None:
+    try:
+        refuse_repeats(files)
+    except DataError as error:
+        raise RejectedDataError(str(error)) from None
 
 
 def _exogenous_file(name: str) -> InputFile:
