@@ -18,8 +18,8 @@ def refuse_repeats(files: Sequence[DataFile]) -> None:
         first = _first_record(file)
         known = seen.setdefault((file.schema, first), file) if first else file
         if known is not file:
-            raise DataError(f"{file.path}: begins with the same record as {known.path}, so its {file.schema} would count twice; "
-                            "keep one of them")
+            raise DataError(f"{file.path}: begins with the same record as {known.path}, so its {file.schema} would count "
+                            "twice; keep one of them")
 
 
 def _first_record(file: DataFile) -> bytes:

@@ -74,8 +74,8 @@ class Source:
 def find_source(path: PathOrPaths, root: str | None, schemas: Sequence[str]) -> Source:
     """Files of ``schemas`` at ``path``: a file, a directory, or several of them, each in the order of its data.
 
-    Raises DataError for none, for bars of several intervals, for the same ticks twice, and when no ``root`` is given and the files were requested
-    for several or for all symbols.
+    Raises DataError for none, for bars of several intervals, for the same ticks twice, and when no ``root`` is given and the
+    files were requested for several or for all symbols.
     """
     places = [Path(path)] if isinstance(path, Path | str) else [Path(one) for one in path]
     listed = [file for place in places for file in list_any_files(place)]

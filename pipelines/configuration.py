@@ -45,6 +45,11 @@ def build_settings(tree: Mapping[str, Any]) -> Settings:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "missing":
+            raise ConfigurationError(
+                f"configuration {where} is missing: a file given with --config takes the place of configs/default.yaml and "
+                "holds every key; copy that file and change the copy"
+            ) from None
         reason = first["msg"].removeprefix("Value error, ")
         given = "" if first["type"] == "value_error" else f" (given {first['input']!r})"
         raise ConfigurationError(f"configuration {where}: {reason}{given}".replace(" : ", ": ")) from None

@@ -135,7 +135,8 @@ def _require_usable(bars: pd.DataFrame) -> None:
     volume = bars["volume"].to_numpy()
     wrong = np.flatnonzero(~(volume >= 0))
     if len(wrong):
-        raise ValueError(f"row {wrong[0]} has volume {volume[wrong[0]]} ({len(wrong)} such rows); a volume is 0 or more: 0 if unknown")
+        raise ValueError(f"row {wrong[0]} has volume {volume[wrong[0]]} ({len(wrong)} such rows); a volume is 0 or more, 0 if "
+                         "it is not known")
 
 
 def _records(table: pd.DataFrame) -> Records:

@@ -21,7 +21,7 @@ from pipelines.steps import boundaries, fold_rows
 from pipelines.steps.feature_set import clamped_returns, feature_matrix, feature_set
 from training.folds import FoldSettings
 from validation.bar_rules import BarRules
-from validation.errors import GateError
+from validation.errors import GateError, ValidationError
 from validation.sanitise import sanitise_rolled
 
 POINT, MINUTE = 1_000_000_000, 60_000_000_000
@@ -219,3 +219,9 @@ def test_limits_belong_to_the_root():
     assert settings.instrument.limits.log_return == 0.2 and settings.instrument.bars.allow_nonpositive
     assert load_settings(["data=x"]).instrument.limits.log_return == 0.1
     assert replace(settings.instrument.bars, ratio_floor=0.0) != settings.instrument.bars
+
+
+def test_a_series_that_layer_1_rejects_whole_stops_with_its_rules():
+    bars = negative_day().assign(high=2**63 - 1)
+    with pytest.raises(ValidationError, match=r"layer 1 rejects all 1700 bars \(\{'undefined_price': 1700\}\)"):
+        boundaries.gate_sanitised(sanitise_rolled(bars, BarRules(tick_size=0.01, allow_nonpositive=True)), "fresh computation")
