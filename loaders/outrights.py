@@ -181,15 +181,20 @@ def file_facts(file: DbnFile, root: str) -> dict[str, Any]:
 
 def nothing_left(file: DbnFile, root: str, known: Instruments, tally: Tally) -> DataError:
     """Error for a file with records but none of ``root``: what is in it instead."""
+    report = tally.report()
     seen = sorted({known.names[row] for row in np.flatnonzero(tally.by_row)})
-    outside = OUTSIDE_REQUEST in tally.report().dropped
-    begin, end = iso(file.metadata.start), iso(file.metadata.end)
-    requested = f"requested {begin} to {end}, and what lies more than a day outside is not believed; " if outside else ""
     roots = sorted({found for name in seen if known.grammar and (found := known.grammar.root(name))})
+    hints = ""
+    if OUTSIDE_REQUEST in report.dropped:
+        hints += (f"it was requested for {iso(file.metadata.start)} to {iso(file.metadata.end)}, and a time more than a day "
+                  "outside of that is damage; ")
+    if report.unmapped_ids:
+        hints += (f"ids {', '.join(map(str, report.unmapped_ids))} have no symbol in the file and no definition on their "
+                  "dates: a definition counts on the dates that its file has; ")
     return DataError(
-        f"{file.path}: none of its {tally.by_row.sum()} records is an outright of root {root!r}; "
+        f"{file.path}: none of its {report.records} records is an outright of root {root!r}; "
         f"outright roots seen: {', '.join(roots) or 'none'}; symbols seen: {', '.join(seen[:SHOWN])}; dropped: "
-        f"{tally.report().dropped}; {requested}check root, or leave this file out"
+        f"{report.dropped}; {hints}check root, or leave this file out"
     )
 
 

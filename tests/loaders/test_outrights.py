@@ -135,7 +135,7 @@ def test_a_mapped_time_outside_of_the_request_is_dropped_under_its_own_name(path
     loaded = load(write(path, head, rows))
     assert loaded.report["dropped"] == {"outside_request": 2}, "requested for March; a day on each side is let through"
     assert loaded.report["records"] == 4
-    with pytest.raises(DataError, match=r"dropped: \{'outside_request': 1\}; requested 2024-03-01T00:00:00\+00:00 to 2024-04"):
+    with pytest.raises(DataError, match=r"dropped: \{'outside_request': 1\}; it was requested for 2024-03-01T00:00:00\+00:00 to 2024-04"):
         load(write(path, head, rows[:56]))
 
 
@@ -214,3 +214,14 @@ def test_a_definition_file_given_as_bars_is_refused(tmp_path: Path) -> None:
     record = definition("2024-03-04", 1, "ESH4", "ES", "F")
     with pytest.raises(DataError, match="has schema definition where bars were expected"):
         load(write_definitions(tmp_path / "d.dbn.zst", record))
+
+
+def test_definitions_of_other_dates_are_named_where_they_leave_nothing(path: Path) -> None:
+    write(path, metadata([]), bars([("2024-03-05 15:00", 7, 5000.0)]))
+    for date, kept in (("2024-03-05", 1), ("2024-03-01", 0), ("2019-03-05", 0)):
+        file = write_definitions(path.with_name("d.dbn"), definition(date, 7, "ESH4", "ES", "F"))
+        if kept:
+            assert len(load(path, definitions=[file]).bars) == 1
+        else:
+            with pytest.raises(DataError, match="ids 7 have no symbol in the file and no definition on their dates"):
+                load(path, definitions=[file])
