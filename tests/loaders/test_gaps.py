@@ -1,5 +1,6 @@
 """Every minute without a bar has one reason, the right one, and filling is only done when asked."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,12 @@ from kernels.strategies import positions
 from kernels.sweep import sweep
 from loaders.continuous import continuous_bars
 from loaders.errors import DataError
+from loaders.files import list_data_files
 from loaders.gaps import REASONS, explain_gaps
 from loaders.gaps_report import gap_report
 from loaders.outrights import OutrightBars, outright_bars
 from loaders.roll import RollSettings, rolled_bars
+from loaders.sample import write_sample
 from loaders.sessions import SessionRule, session_minutes
 from loaders.sessions_calendar import trading_calendar
 from loaders.types import BAR_COLUMNS, nanoseconds, utc
@@ -246,3 +249,18 @@ def test_filling_needs_minute_bars() -> None:
     rows = [("2024-03-04 15:00:01", "ESH4", 5000.0, 5), ("2024-03-04 15:00:05", "ESH4", 5001.0, 5)]
     with pytest.raises(DataError, match=r"bar 2024-03-04T15:00:01\+00:00: does not start on a whole minute"):
         continuous_bars(accepted(rolled(part(rows)).bars), session=FORWARD)
+
+
+def test_the_sample_loses_nothing_and_what_is_taken_out_of_it_is_missing(tmp_path: Path) -> None:
+    write_sample(tmp_path, sessions=15)
+    bars = [file.path for file in list_data_files(tmp_path) if file.kind == "bars"]
+    parts = [outright_bars(path, (), "ES", at) for at, path in enumerate(bars)]
+    whole = rolled_bars(parts, SessionRule(), RollSettings(months="HMUZ"))
+    report = gap_report([part.report for part in parts], whole, SessionRule()).report["minutes"]
+    assert (report["missing"], report["no_trade"] > 20) == (0, True), "thin evenings have minutes without a trade"
+    ts = nanoseconds(whole.bars["ts_event"])
+    lost = np.zeros(len(ts), dtype=bool)
+    for begin, minutes in (("2024-03-05 02:00", 10), ("2024-03-06 15:00", 6), ("2024-03-07 04:00", 60)):
+        lost |= (ts >= ns(begin)) & (ts < ns(begin) + minutes * MINUTE)
+    cut = replace(whole, bars=whole.bars[~lost].reset_index(drop=True))
+    assert gap_report([part.report for part in parts], cut, SessionRule()).report["minutes"]["missing"] in range(76, 79)

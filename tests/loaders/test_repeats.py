@@ -6,6 +6,7 @@ import pytest
 
 from loaders.dbn import bars_from_trades, read_bars, read_trades
 from loaders.errors import DataError
+from loaders.files import list_any_files
 from loaders.repeats import refuse_repeats
 from tests.loaders.dbn_builder import bars, mapping, metadata, write
 from tests.loaders.tick_builder import MARCH, tick_head, ticks
@@ -33,8 +34,6 @@ def test_other_ticks_empty_and_damaged_files_are_let_through(tmp_path: Path) -> 
         write(tmp_path / name, tick_head("trades"), b"")
     assert read_trades(tmp_path)[1].records == 6
     broken = write(tmp_path / "e.dbn", tick_head("trades"), ticks("trades", 1).tobytes()[:-5])
-    from loaders.files import list_any_files
-
     refuse_repeats(list_any_files(tmp_path))
     with pytest.raises(DataError, match=rf"{broken.name}: is truncated"):
         read_trades(tmp_path)
@@ -59,3 +58,17 @@ def test_a_link_to_nowhere_is_named_not_left_out(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "données 日本.dbn").symlink_to(tmp_path / "a.dbn")
     assert read_bars(folder)[1].records == 2
+
+
+def test_what_may_not_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.dbn", HEAD, ROWS)
+
+    def refuse(self: Path, *args: object) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(DataError, match=r"a\.dbn: cannot be opened \(Permission denied\); check its permissions"):
+        read_bars(path, "ES")
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(DataError, match=r"cannot be listed \(Permission denied\); check its permissions"):
+        read_bars(tmp_path, "ES")

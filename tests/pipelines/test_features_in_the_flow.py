@@ -19,6 +19,7 @@ from pipelines.graph import build_graph
 from pipelines.nodes import NODES
 from pipelines.steps import boundaries, fold_rows
 from pipelines.steps.feature_set import clamped_returns, feature_matrix, feature_set
+from training.errors import FoldError
 from training.folds import FoldSettings
 from validation.bar_rules import BarRules
 from validation.errors import GateError, ValidationError
@@ -225,3 +226,14 @@ def test_a_series_that_layer_1_rejects_whole_stops_with_its_rules():
     bars = negative_day().assign(high=2**63 - 1)
     with pytest.raises(ValidationError, match=r"layer 1 rejects all 1700 bars \(\{'undefined_price': 1700\}\)"):
         boundaries.gate_sanitised(sanitise_rolled(bars, BarRules(tick_size=0.01, allow_nonpositive=True)), "fresh computation")
+
+
+def test_a_set_without_a_row_for_a_model_says_why():
+    short = rolled(walk(100), 0.01)
+    rules = BarRules(tick_size=0.01)
+    with pytest.raises(FoldError, match="none of the 100 rows of the feature set may be seen by a model: the bars are"):
+        through_the_steps(short, rules, (0.1, 5.0, 20.0))
+    made = through_the_steps(rolled(walk(1300), 0.01), rules, (0.1, 5.0, 20.0))[1]
+    unknown = replace(made, valid=np.zeros(1300, bool), bars=made.bars.assign(vix=np.nan))
+    with pytest.raises(FoldError, match="exogenous column vix has no value that was known by the end of the bars"):
+        fold_rows.fold_table(unknown, FOLDS)
