@@ -62,6 +62,7 @@ def covered_minutes(bars: pd.DataFrame, bar_minutes: int) -> NDArray[np.int64]:
 
 def find_gaps(present: NDArray[np.int64], calendar: TradingCalendar, bar_minutes: int = 1) -> Gaps:
     """Gaps between the minutes ``present``, rising, that bars of ``bar_minutes`` cover."""
+    _require_covered(present, calendar)
     before = np.flatnonzero(np.diff(present) > 1)
     between = Stretches(present[before] + 1, present[before + 1])
     number, start, end = _split(between.first, between.after, calendar)
@@ -78,6 +79,16 @@ def gap_table(gaps: Gaps, contracts: NDArray[np.str_]) -> pd.DataFrame:
         "reason": pd.Series(pd.array(REASONS, dtype="str").take(gaps.reason)),
         "contract": pd.Series(contracts, dtype="str"),
     })  # fmt: skip
+
+
+def _require_covered(present: NDArray[np.int64], calendar: TradingCalendar) -> None:
+    if not len(present) or len(calendar.starts) == 1:  # always open
+        return
+    first, last = int(calendar.starts[0]), int(calendar.starts[-1])
+    if present[0] * MINUTE < first or present[-1] * MINUTE > last:
+        ends = [pd.Timestamp(moment, tz="UTC").isoformat() for moment in (first, last, *(present[[0, -1]] * MINUTE).tolist())]
+        raise ValueError(f"the calendar covers {ends[0]} to {ends[1]}, the bars {ends[2]} to {ends[3]}: make it by "
+                         "trading_calendar(rule, first, last) of the bars' first and last time")
 
 
 def _split(

@@ -111,8 +111,9 @@ class _UsualEmptiness:
 
     def _summed(self, values: NDArray[np.int32]) -> NDArray[np.int32]:
         """Sums [days + 1, minutes + 2 around + 1] over all earlier days and minutes; the day's ends are wrapped round."""
-        table = np.zeros((int(self._day[-1]) + 1, _MINUTES), dtype=np.int32)
-        np.add.at(table, (self._day, self._minute), values)
+        size = (int(self._day[-1]) + 1) * _MINUTES
+        flat = np.bincount(self._day * _MINUTES + self._minute, weights=values, minlength=size)  # an hour may be repeated
+        table = flat.astype(np.int32).reshape(-1, _MINUTES)
         wrapped = np.concatenate([table[:, -MINUTES_AROUND:], table, table[:, :MINUTES_AROUND]], axis=1)
         padded = np.pad(wrapped, ((1, 0), (1, 0)))
         return padded.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32)

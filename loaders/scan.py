@@ -11,7 +11,7 @@ from loaders.batch import read_conditions
 from loaders.definitions import Definitions, read_definitions
 from loaders.errors import DataError
 from loaders.files import DataFile, list_any_files
-from loaders.filtering import FilterReport, Tally, filter_report, merge_filter_reports
+from loaders.filtering import SHOWN, FilterReport, Tally, filter_report, merge_filter_reports
 from loaders.instruments import Instruments, instruments
 from loaders.layouts import DEFINITIONS, IGNORED, TICKS
 from loaders.outrights import file_facts, nothing_left
@@ -83,8 +83,9 @@ def find_source(path: PathOrPaths, root: str | None, schemas: Sequence[str]) -> 
     found = sorted({file.schema for file in listed if file.schema})
     where = ", ".join(map(str, places)) or "no path"
     if not wanted:
+        unread = [f"{file.path.name}: {file.reason}" for file in listed if file.kind == IGNORED][:SHOWN]
         raise DataError(f"{where}: holds no DBN file of schema {', '.join(schemas)} ({len(listed)} files, schemas: "
-                        f"{', '.join(found) or 'none'}); check the path")
+                        f"{', '.join(found) or 'none'}{''.join(f'; {text}' for text in unread)}); check the path")
     kinds = {file.schema for file in wanted}
     if len(kinds) > 1:
         raise DataError(f"{where}: holds several schemas with the same rows ({', '.join(sorted(map(str, kinds)))}); "

@@ -165,7 +165,7 @@ def _flip_records(base: Base, rng: np.random.Generator) -> bytes:
     return base.head + body if base.framing is None else base.framing(base.head) + base.framing(body)
 
 
-_DAY = 86_400_000_000_000
+_DAY, _LATEST = 86_400_000_000_000, 7_258_118_400_000_000_000
 _MUTATIONS: dict[str, Callable[[Base, np.random.Generator], bytes]] = {
     "bit flips": _flip, "cut": _cut, "cut between records": _cut_between_records, "bytes removed": _remove,
     "bytes repeated": _repeat, "junk": _junk, "zeros": _zeros, "foreign record": _foreign, "splice": _splice,
@@ -254,7 +254,8 @@ def _wanted(schema: str, record: Any, name: str, decoded: Any) -> bool:
     stamp = int(record["ts_event" if schema.startswith("ohlcv") else "ts_recv"])
     if stamp >= 2**63 or not _OUTRIGHT.fullmatch(name):
         return False
-    if stamp < decoded.start - _DAY or (decoded.end is not None and stamp > decoded.end + _DAY):
+    first = 0 if decoded.start > _LATEST else decoded.start - _DAY
+    if stamp < first or stamp > min(_LATEST, _LATEST if decoded.end is None else decoded.end + _DAY):
         return False
     if schema.startswith("ohlcv"):
         return int(record["volume"]) < 2**63

@@ -264,3 +264,10 @@ def test_the_sample_loses_nothing_and_what_is_taken_out_of_it_is_missing(tmp_pat
         lost |= (ts >= ns(begin)) & (ts < ns(begin) + minutes * MINUTE)
     cut = replace(whole, bars=whole.bars[~lost].reset_index(drop=True))
     assert gap_report([part.report for part in parts], cut, SessionRule()).report["minutes"]["missing"] in range(76, 79)
+
+
+def test_a_calendar_that_ends_before_the_bars_is_refused() -> None:
+    bars = open_bars("2024-03-05 00:00", "2024-03-26 00:00").iloc[::60]
+    calendar = trading_calendar(SessionRule(), ns("2024-03-05"), ns("2024-03-06"))
+    with pytest.raises(ValueError, match=r"the calendar covers 2024-02-.* to 2024-03-1.*, the bars 2024-03-05T.* to 2024-03"):
+        explain_gaps(bars, calendar)

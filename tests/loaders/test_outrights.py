@@ -216,6 +216,14 @@ def test_a_definition_file_given_as_bars_is_refused(tmp_path: Path) -> None:
         load(write_definitions(tmp_path / "d.dbn.zst", record))
 
 
+def test_a_file_without_end_believes_no_time_in_another_century(path: Path) -> None:
+    head = metadata(end=None, start=2**64 - 1, stype_in=dbn.SType.CONTINUOUS, symbols=["ES.v.0"])
+    late = 9_223_286_400_000_000_000
+    loaded = load(write(path, head, bars([("2024-03-05 14:30", 1, 5000), (late, 1, 5000), ("2024-03-05 14:31", 1, 5001)])))
+    assert len(loaded.bars) == 2 and not loaded.bars["backwards"].any()
+    assert loaded.report["dropped"] == {"outside_request": 1}
+
+
 def test_definitions_of_other_dates_are_named_where_they_leave_nothing(path: Path) -> None:
     write(path, metadata([]), bars([("2024-03-05 15:00", 7, 5000.0)]))
     for date, kept in (("2024-03-05", 1), ("2024-03-01", 0), ("2019-03-05", 0)):

@@ -72,3 +72,9 @@ def test_what_may_not_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Path, "iterdir", refuse)
     with pytest.raises(DataError, match=r"cannot be listed \(Permission denied\); check its permissions"):
         read_bars(tmp_path, "ES")
+
+
+def test_files_that_are_not_read_are_named_with_the_reason_where_nothing_is_left(tmp_path: Path) -> None:
+    write(tmp_path / "a.dbn", HEAD, ROWS).rename(tmp_path / "download")
+    with pytest.raises(DataError, match=r"\(1 files, schemas: none; download: not named \.dbn or \.dbn\.zst\); check the path"):
+        read_bars(tmp_path)

@@ -200,6 +200,22 @@ def test_a_module_of_a_package_brings_its_helpers_into_the_key(tmp_path, monkeyp
     assert keys.modules_digest(["desk_pack.ideas"]) != before
 
 
+def test_the_libraries_of_the_users_modules_are_in_the_key_by_version(tmp_path, monkeypatch):
+    """Case D05: a library that only the user's feature calls is another one after an upgrade."""
+    (tmp_path / "desk_libs").mkdir()
+    (tmp_path / "desk_libs" / "__init__.py").write_text("")
+    (tmp_path / "desk_libs" / "deeper.py").write_text("import json\nimport scipy.signal\n")
+    text = MODULE.replace("{value}", "0.0").replace("{drift}", "0.0")
+    (tmp_path / "desk_libs" / "ideas.py").write_text("from desk_libs import deeper\n" + text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert set(keys.imported_versions(["desk_libs.ideas"])) == {"numpy", "scipy"}
+    settings = load_settings(["data=x", "features.modules=desk_libs.ideas"])
+    before = key_of_features(settings)
+    real = keys.installed_versions
+    monkeypatch.setattr(keys, "installed_versions", lambda names: dict.fromkeys(real(names), "99"))
+    assert key_of_features(settings) != before
+
+
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
