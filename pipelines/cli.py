@@ -20,6 +20,7 @@ COMMANDS = {
     "plan": "what would run and what is cached, and why, without running",
     "graph": "the flow, drawn",
     "runs": "records of past runs; `pipeline runs RUN` shows one",
+    "clean": "the store's size by node; budget=20GB evicts what was used least recently",
     "doctor": "this machine: GPUs, versions, what would fall back and why",
     "sample": "writes the sample data set: pipeline sample DIR [edge=real|power|0] [seed=7]",
 }
@@ -69,6 +70,7 @@ def _parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--debug", action="store_true", help="full tracebacks")
     parser.add_argument("--calibrate", action="store_true", help="doctor: measure this machine for executor=auto")
     parser.add_argument("--fallbacks", action="store_true", help="runs: why sweeps fell back to the CPU, counted")
+    parser.add_argument("--dry-run", action="store_true", help="clean: say what would be removed")
     parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
     if not arguments:
         parser.print_help(sys.stderr)
@@ -84,6 +86,8 @@ def _parse(arguments: Sequence[str]) -> Options:
         parser.exit(ExitCode.USAGE, "pipeline: --calibrate belongs to `pipeline doctor`\n")
     if known.fallbacks and known.command != "runs":
         parser.exit(ExitCode.USAGE, "pipeline: --fallbacks belongs to `pipeline runs`\n")
+    if known.dry_run and known.command != "clean":
+        parser.exit(ExitCode.USAGE, "pipeline: --dry-run belongs to `pipeline clean`\n")
     return Options(
         known.command,
         tuple(known.words),
@@ -93,6 +97,7 @@ def _parse(arguments: Sequence[str]) -> Options:
         known.config,
         known.calibrate,
         known.fallbacks,
+        known.dry_run,
     )
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.keys import installed_versions
-from pipelines.store import Store, is_alive
+from pipelines.processes import is_alive
+from pipelines.store import Store
 
 LIBRARIES = (
     "walkfold",
@@ -64,6 +65,7 @@ def versions() -> dict[str, str]:
 
 def read_records(store: Store) -> list[dict[str, Any]]:
     """Return a summary of every run in the store, oldest first; a store that does not exist has none."""
+    store.pull("runs")
     return [read_record(path.parent) for path in sorted((store.root / "runs").glob("*/record.jsonl"))]
 
 
