@@ -162,16 +162,22 @@ class RemoteStore(Store):
         return left + [one for one in self.files.entries("tmp") if now - one.changed > age]
 
     def push(self, folder: Path) -> None:
-        """Copy a run's folder to the remote side."""
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and not path.name.startswith("."):
-                self.files.upload(path, path.relative_to(self.root).as_posix())
+        """Copy a run's folder to the remote side; raise StoreError where that cannot be."""
+        try:
+            for path in sorted(folder.rglob("*")):
+                if path.is_file() and not path.name.startswith("."):
+                    self.files.upload(path, path.relative_to(self.root).as_posix())
+        except OSError as error:
+            raise StoreError(
+                f"cannot copy {folder} to the store {self.url}: {error.strerror or error}; it is complete in that folder"
+            ) from None
 
     def pull(self, folder: str) -> None:
-        """Fetch the files below a folder that are not here."""
-        for entry in self.files.entries(folder):
+        """Fetch the files below a folder that are not here, or shorter here: records grow."""
+        for entry in self._reached(lambda: self.files.entries(folder)):
             target = self.root / entry.path
-            if all(is_plain_name(part) for part in entry.path.split("/")) and not target.exists():
+            known = target.stat().st_size if target.exists() else -1
+            if all(is_plain_name(part) for part in entry.path.split("/")) and known < entry.bytes:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 self.files.download(entry.path, target)
 

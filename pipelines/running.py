@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -83,10 +83,9 @@ def recorded(asked: Request) -> Iterator[None]:
             "free space there or choose another store with store=DIR"
         ) from None
     except BaseException as error:
-        asked.record.append("ended", status=_status(error), error=str(error), seconds=asked.seconds)
+        with suppress(StoreError):  # a server that cannot be reached must not hide why the run ended
+            asked.record.append("ended", status=_status(error), error=str(error), seconds=asked.seconds)
         raise
-    finally:
-        store.push(asked.record.folder)
 
 
 def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tuple[dict[str, Outcome], T]:
