@@ -154,6 +154,8 @@ class Store:
         folder = self.folder(key)
         if seen is not None and _identity(folder) != seen:
             return True
+        if folder.parent.is_symlink():
+            return False  # what lies behind a link is not the store's
         try:
             folder.rename(self.root / "corrupt" / f"{key}.{os.urandom(4).hex()}")
         except FileNotFoundError:

@@ -102,13 +102,14 @@ def last_uses(store: Store, leases: Collection[Lease]) -> dict[str, int]:
     return uses
 
 
-def fold_ended(store: Store, known: Collection[str]) -> int:
-    """Put the leases of runs that are over into one file, for the `known` keys; return how many they were."""
+def fold_ended(store: Store, known: Collection[str] | None = None) -> int:
+    """Put the leases of runs that are over into one file, of the `known` keys or all; return how many they were."""
     now, leases = store.files.now(), read_leases(store)
     over = [lease for lease in leases if not live(store, lease, now)]
     if over:
         uses = last_uses(store, over)
-        store.files.write(HISTORY, json.dumps({key: uses[key] for key in sorted(uses) if key in known}).encode())
+        kept = sorted(key for key in uses if known is None or key in known)
+        store.files.write(HISTORY, json.dumps({key: uses[key] for key in kept}).encode())
     for lease in over:
         store.files.remove(lease.path)
     return len(over)

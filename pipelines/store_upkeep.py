@@ -28,7 +28,7 @@ def kept_up(
         yield
         if budget is not None:
             _noted(note, "store", evict(store, budget))
-            fold_ended(store, {key for key, _ in store.stored()})
+        fold_ended(store)
         if isinstance(store, RemoteStore) and cache_budget is not None:
             _noted(note, "cache", evict(store.cache, cache_budget, uses_of=store))
 

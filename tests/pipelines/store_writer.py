@@ -51,9 +51,16 @@ def is_whole(store: Store, number: int) -> bool:
     return True
 
 
-def write_on(root: Path, start: int, said) -> None:
+def publish_together(store: Store, numbers: range, barrier, said) -> None:
+    """In a process: publish numbers at the same moment as others do, and read each back."""
+    for number in numbers:
+        barrier.wait()
+        publish(store, number)
+        said.put((number, is_whole(store, number)))
+
+
+def write_on(store: Store, start: int, said) -> None:
     """In a process: publish one number after the other, saying each when it is published and remembered."""
-    store = Store(root)
     for number in itertools.count(start):
         key = publish(store, number)
         store.remember("numbered", {"key": key})
