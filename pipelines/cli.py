@@ -25,6 +25,12 @@ COMMANDS = {
     "sample": "writes the sample data set: pipeline sample DIR [edge=real|power|0] [seed=7]",
 }
 
+OWN_FLAGS = {
+    "--calibrate": ("doctor", "measure this machine for executor=auto"),
+    "--fallbacks": ("runs", "why sweeps fell back to the CPU, counted"),
+    "--dry-run": ("clean", "say what would be removed"),
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (see pipelines.errors.ExitCode)."""
@@ -68,9 +74,8 @@ def _parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--debug", action="store_true", help="full tracebacks")
-    parser.add_argument("--calibrate", action="store_true", help="doctor: measure this machine for executor=auto")
-    parser.add_argument("--fallbacks", action="store_true", help="runs: why sweeps fell back to the CPU, counted")
-    parser.add_argument("--dry-run", action="store_true", help="clean: say what would be removed")
+    for flag, (owner, text) in OWN_FLAGS.items():
+        parser.add_argument(flag, action="store_true", help=f"{owner}: {text}")
     parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
     if not arguments:
         parser.print_help(sys.stderr)
@@ -82,12 +87,9 @@ def _parse(arguments: Sequence[str]) -> Options:
         parser.exit(
             ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"
         )
-    if known.calibrate and known.command != "doctor":
-        parser.exit(ExitCode.USAGE, "pipeline: --calibrate belongs to `pipeline doctor`\n")
-    if known.fallbacks and known.command != "runs":
-        parser.exit(ExitCode.USAGE, "pipeline: --fallbacks belongs to `pipeline runs`\n")
-    if known.dry_run and known.command != "clean":
-        parser.exit(ExitCode.USAGE, "pipeline: --dry-run belongs to `pipeline clean`\n")
+    for flag, (owner, _) in OWN_FLAGS.items():
+        if getattr(known, flag.strip("-").replace("-", "_")) and known.command != owner:
+            parser.exit(ExitCode.USAGE, f"pipeline: {flag} belongs to `pipeline {owner}`\n")
     return Options(
         known.command,
         tuple(known.words),

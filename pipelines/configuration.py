@@ -47,7 +47,8 @@ def build_settings(tree: Mapping[str, Any]) -> Settings:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         reason = first["msg"].removeprefix("Value error, ")
-        given = "" if first["type"] == "value_error" else f" (given {first['input']!r})"
+        secret = first["loc"][:1] == ("store_options",)
+        given = "" if first["type"] == "value_error" or secret else f" (given {first['input']!r})"
         raise ConfigurationError(f"configuration {where}: {reason}{given}".replace(" : ", ": ")) from None
 
 

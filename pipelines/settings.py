@@ -166,7 +166,7 @@ class Settings:
     load: LoadSettings = field(default_factory=LoadSettings)
     cluster: str = "processes"
     workers: int = 0
-    store_options: Mapping[str, Any] = field(default_factory=dict)
+    store_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     store_budget: str = NO_LIMIT
     store_cache: str = ""
     store_cache_budget: str = "20GB"

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
+from pipelines.errors import StoreError
 from pipelines.processes import Owner
 from pipelines.store import Store
 
@@ -34,12 +35,21 @@ class Lease:
 
 @contextmanager
 def held(store: Store, keys: Collection[str]) -> Iterator[None]:
-    """Keep these artefacts (and what their lists of parts name) from eviction until the block ends or the process dies."""
+    """Keep these artefacts (and what their lists of parts name) from eviction until the block ends or the process dies.
+
+    Raises StoreError where the lease cannot be written.
+    """
     leases, history = read_leases(store), read_history(store)
     tick = 1 + max((*(lease.tick for lease in leases), *history.values()), default=0)
     path = f"leases/{tick:012d}.{os.urandom(4).hex()}.json"
     facts = {"tick": tick, "keys": sorted(keys), "owner": asdict(Owner.this())}
-    store.files.write(path, json.dumps({**facts, "ended": False}).encode())
+    try:
+        store.files.write(path, json.dumps({**facts, "ended": False}).encode())
+    except OSError as error:
+        raise StoreError(
+            f"cannot write a lease in the store {store.location}: {error.strerror or error}; free space there or choose "
+            "another store with store=DIR; what was finished stays and is not computed again"
+        ) from None
     over = threading.Event()
     renewing = threading.Thread(target=_renew, args=(store, path, facts, over), daemon=True)
     renewing.start()

@@ -8,12 +8,12 @@ from typing import Any
 
 from pipelines.commands.options import Options
 from pipelines.configuration import load_settings
-from pipelines.errors import ExitCode
+from pipelines.errors import ExitCode, UsageError
 from pipelines.eviction import StoredArtefact, evict, inventory, pinned_keys
 from pipelines.leftovers import remove_leftovers
 from pipelines.sizes import parse_size, size_text
 from pipelines.store_leases import fold_ended
-from pipelines.store_opening import open_store
+from pipelines.store_opening import existing_store, is_url, open_store
 
 CORRUPT = "corrupt"
 
@@ -33,6 +33,8 @@ def execute(options: Options) -> int:
     arguments, overrides = options.split("budget")
     settings = load_settings(overrides, options.config)
     budget = parse_size(arguments.get("budget", settings.store_budget))
+    if not is_url(settings.store) and not (existing_store(settings).root / "objects").is_dir():
+        raise UsageError(f"there is no store in {settings.store}; name one with store=DIR")
     store = open_store(settings)
     left = remove_leftovers(store, options.dry_run)
     items = inventory(store)

@@ -293,6 +293,10 @@ def test_credentials_reach_neither_records_nor_messages():
     assert settings.store_options == {"secret": "hush", "client_kwargs": {"region": "hush"}}
     assert isinstance(settings, Settings)
     assert "hush" not in json.dumps(as_tree(settings))
+    assert "hush" not in repr(settings)
+    with pytest.raises(ConfigurationError) as refused:
+        load_settings(["store=s3://bucket/x", "store_options=hush"])
+    assert "store_options" in str(refused.value) and "hush" not in str(refused.value)
     with pytest.raises(ConfigurationError, match="holds a password"):
         load_settings(["store=sftp://me:hush@host/x"])
 
@@ -315,6 +319,8 @@ def test_the_command_shows_sizes_by_node_and_evicts_to_a_budget(store, capsys):
     assert "3 artefacts" in capsys.readouterr().out and len(keys_in(store)) == 4
     assert main(["clean", f"store={store.root}", f"budget={bars}"]) == 0
     assert keys_in(store) == {key_of(3)}
+    assert main(["clean", f"store={store.root}/elsewhere"]) == 2 and not (store.root / "elsewhere").exists()
+    assert "there is no store in" in capsys.readouterr().err
     assert main(["clean", f"store={store.root}", "budget=lots"]) == 2
     assert "'lots' is not a size" in capsys.readouterr().err
 
