@@ -69,7 +69,7 @@ def versions() -> dict[str, str]:
 
 def read_records(store: Store) -> list[dict[str, Any]]:
     """Return a summary of every run in the store, oldest first; a store that does not exist has none."""
-    store.pull("runs")
+    store.pull("runs", "record.jsonl")
     return [read_record(path.parent) for path in sorted((store.root / "runs").glob("*/record.jsonl"))]
 
 

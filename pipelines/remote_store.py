@@ -172,12 +172,13 @@ class RemoteStore(Store):
                 f"cannot copy {folder} to the store {self.url}: {error.strerror or error}; it is complete in that folder"
             ) from None
 
-    def pull(self, folder: str) -> None:
-        """Fetch the files below a folder that are not here, or shorter here: records grow."""
+    def pull(self, folder: str, name: str) -> None:
+        """Fetch the files of this name below a folder that are not here, or shorter here: records grow."""
         for entry in self._reached(lambda: self.files.entries(folder)):
             target = self.root / entry.path
             known = target.stat().st_size if target.exists() else -1
-            if all(is_plain_name(part) for part in entry.path.split("/")) and known < entry.bytes:
+            plain = all(is_plain_name(part) for part in entry.path.split("/"))
+            if plain and target.name == name and known < entry.bytes:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 self.files.download(entry.path, target)
 

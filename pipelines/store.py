@@ -185,8 +185,8 @@ class Store:
     def push(self, folder: Path) -> None:
         """Bring a folder of a run to where the store is kept: here it already lies there."""
 
-    def pull(self, folder: str) -> None:
-        """Fetch what other machines pushed: here it already lies there."""
+    def pull(self, folder: str, name: str) -> None:
+        """Fetch the files of this name that other machines pushed: here they already lie there."""
 
     def _prepare(self, named: str) -> None:
         try:

@@ -20,7 +20,7 @@ from pipelines.feature_sets import open_feature_set
 from pipelines.ledger import Ledger
 from pipelines.leftovers import remove_leftovers
 from pipelines.published import PublishedSet, PublishedSets
-from pipelines.records import read_records
+from pipelines.records import RunRecord, read_records
 from pipelines.remote_files import RemoteFiles
 from pipelines.remote_store import RemoteStore
 from pipelines.store_leases import LEASE_SECONDS, held
@@ -255,6 +255,17 @@ def test_references_ledger_and_published_sets_are_shared(make):
     for store, name in ((first, "a"), (second, "b"), (first, "c")):
         PublishedSets.of(store, "ES", ["ret_1"]).record(PublishedSet(f"set {name}", key_of(1), f"run {name}"))
     assert [row.feature_set for row in PublishedSets.of(second, "ES", ["ret_1"]).sets()] == ["set a", "set b", "set c"]
+
+
+def test_records_of_runs_are_shared_and_their_reports_are_in_the_bucket(make):
+    record = RunRecord.begin(make("first"), {"command": "run"})
+    (record.folder / "report.html").write_text("x" * 10)
+    assert len(read_records(make("second"))) == 1
+    record.append("ended", status="done")
+    second = make("second")
+    assert [row["status"] for row in read_records(second)] == ["done"]
+    assert second.files.read(f"runs/{record.run}/report.html") == b"x" * 10
+    assert not (second.root / "runs" / record.run / "report.html").exists()
 
 
 def test_a_store_that_cannot_be_written_says_what_to_do(bucket, tmp_path):
