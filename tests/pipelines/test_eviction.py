@@ -21,6 +21,7 @@ from pipelines.settings import Settings
 from pipelines.sizes import parse_size, size_text
 from pipelines.store import Store
 from pipelines.store_leases import LEASE_SECONDS, fold_ended, held, live, read_leases
+from pipelines.store_upkeep import kept_up
 from tests.pipelines.store_writer import is_whole, key_of, publish
 
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -266,6 +267,23 @@ def test_a_budget_that_a_run_cannot_fit_is_refused_with_the_one_it_needs(store):
     require_budget(store, tasks, both + one)
     with pytest.raises(ConfigurationError, match=r"too small for this run.*set store_budget to .* or more, or to none"):
         require_budget(store, tasks, both + one - 1)
+
+
+def test_a_run_that_ends_well_brings_the_store_within_its_budget(store):
+    for number in range(3):
+        publish(store, number)
+    budget = size_of(store, 0, 1)
+    settings = load_settings([f"store={store.root}", f"store_budget={budget}"])
+    told = []
+    with pytest.raises(ZeroDivisionError), kept_up(store, settings, {key_of(0): "numbered"}, told.append):
+        raise ZeroDivisionError
+    assert len(keys_in(store)) == 3 and told == [], "a run that failed evicts nothing"
+    use(store, 2)
+    with kept_up(store, settings, {key_of(0): "numbered"}, lambda event, **facts: told.append((event, facts))):
+        assert len(keys_in(store)) == 3
+    assert keys_in(store) == {key_of(0), key_of(2)}
+    freed = budget - size_of(store, 0)
+    assert told == [("evicted", {"where": "store", "artefacts": 1, "bytes": freed, "over": 0})]
 
 
 @pytest.mark.parametrize(
