@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels import numpy_executor
+from kernels import block_sums, numpy_executor
 from kernels.calibration import work
 from kernels.dispatch import Workload
 from kernels.executor import Device, Execute, Inputs, Run
@@ -43,12 +43,14 @@ class Plan:
     execute: Execute
     device: Device
 
-    def totals(self, states: Sequence[str], lanes: Lanes, count: int) -> list[Totals]:
-        """Final values of the named states for each window, for ``count`` lanes."""
+    def totals(self, states: Sequence[str], lanes: Lanes, count: int, blocks: int = 0) -> list[Totals]:
+        """Final values of the named states for each window, for ``count`` lanes; ``blocks`` of periods have sums too."""
         graph = account_graph(self.strategy, self.conditions)
-        program = self._account(states)
+        program = self._account([*states, *(block_sums.TALLIES if blocks else ())])
+        families: dict[int, Family] = {}
         found = []
-        for window, run in zip(self.windows, self._runs(program, lanes, count, self.windows), strict=True):
+        for window in self.windows:
+            run, sums = self._run(program, lanes, count, window, families, blocks)
             final = {state.name: run.states[place] for place, state in enumerate(program.program.states)}
             constants = {name: np.full(count, value) for name, value in graph.constants.items() if name in states}
             if ordered(states):
@@ -62,6 +64,7 @@ class Plan:
                     periods=int(self.period_ends(window)[begin:stop].sum()),
                     periods_per_year=self.periods_per_year,
                     terms=self.conditions.terms,
+                    blocks=sums,
                 )
             )
         return found
@@ -114,9 +117,11 @@ class Plan:
 
     def _runs(self, hoisted: Hoisted, lanes: Lanes, count: int, windows: Sequence[Window]) -> list[Run]:
         families: dict[int, Family] = {}
-        return [self._run(hoisted, lanes, count, window, families) for window in windows]
+        return [self._run(hoisted, lanes, count, window, families)[0] for window in windows]
 
-    def _run(self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Run:
+    def _run(
+        self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family], blocks: int = 0
+    ) -> tuple[Run, tuple[Array, NDArray[np.int64]] | None]:
         begin, stop = self._first_run(window), window[1]
         # nothing was decided before the first bar with a target
         decided = begin > self.start
@@ -124,7 +129,11 @@ class Plan:
         program = hoisted.program
         states = np.stack([target if s.name == TARGET else np.full(count, s.initial) for s in program.states])
         inputs = self._inputs(hoisted, lanes, count, window, families)
-        return self.execute(program, inputs, begin, stop, states)
+        if not blocks:
+            return self.execute(program, inputs, begin, stop, states), None
+        edges, counts = block_sums.block_edges(self.period_ends(window), window, blocks)
+        run, sums = block_sums.run_in_blocks(self.execute, program, inputs, begin, edges, states)
+        return run, (sums, counts)
 
     def _targets(self, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Array:
         """The target decided at the close of the window's first bar [lanes]."""

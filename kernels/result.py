@@ -1,6 +1,6 @@
 """The result of a sweep: its table, its rankings, and any combination bar by bar."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.block_sums import BlockSums
 from kernels.metrics import MetricError, ranking
 from kernels.plan import Plan, Window
 from kernels.rows import Array
@@ -34,6 +35,7 @@ class SweepResult:
     _plan: Plan
     _bars: pd.DataFrame
     _lanes: Mapping[str, Array]
+    _blocks: tuple[BlockSums, ...] = ()
 
     def ranking(self, metric: str) -> NDArray[np.int64]:
         """Rows of the table from best to worst; ties in the order of the combinations; NaN is left out."""
@@ -99,30 +101,16 @@ class SweepResult:
         before = np.concatenate([[self._plan.conditions.capital], closes.to_numpy()[:-1]])
         return pd.DataFrame({"session": closes.index.to_numpy(), "profit": closes.to_numpy() - before})
 
-    def session_sums(self, rows: Sequence[int], blocks: int = 16) -> tuple[Array, Array, NDArray[np.int64]]:
-        """Sums and sums of squares [rows, blocks] of session returns over blocks of sessions, and each block's sessions.
+    def session_sums(self, window: int = 0) -> BlockSums:
+        """Sums and sums of squares of returns over blocks of a window's periods, a row a combination; ``blocks=`` of
+        ``sweep`` asks for them, else raises ``MetricError``.
 
-        The blocks follow one another and differ in length by one at most: the raw material of overfitting statistics. A
-        session's return is its profit over the equity before it; all rows are of one window. Each row is traced, so
-        that this is meant for the best of a grid, or a grid of thousands. Raises ``MetricError`` for rows of several
-        windows or fewer than two sessions a block.
+        A return is a period's profit over the equity before it. A ruined account adds its last return, and 0 after it.
         """
-        if len({self._window(row) for row in rows}) != 1:
-            raise MetricError("session sums compare rows of one window: give at least one row, all of the same window")
-        returns = np.stack([self._session_returns(row) for row in rows])
-        sessions = returns.shape[1]
-        if sessions < 2 * blocks:
-            raise MetricError(f"{sessions} sessions are too few for {blocks} blocks: give at least {2 * blocks}")
-        edges = np.arange(blocks + 1) * sessions // blocks
-        sums = np.add.reduceat(returns, edges[:-1], axis=1)
-        return sums, np.add.reduceat(returns * returns, edges[:-1], axis=1), np.diff(edges).astype(np.int64)
-
-    def _session_returns(self, row: int) -> Array:
-        profit = self.sessions(row)["profit"].to_numpy(dtype=np.float64)
-        capital = self._plan.conditions.capital
-        before = capital + np.concatenate([[0.0], np.cumsum(profit)[:-1]])
-        returns: Array = profit / before
-        return returns
+        if not self._blocks:
+            raise MetricError("the sweep kept no sums over blocks: give it blocks=16")
+        self._of_window(window)
+        return self._blocks[window]
 
     @property
     def parameters(self) -> tuple[str, ...]:
