@@ -17,9 +17,10 @@ from pipelines.report.sections import (
     plain,
     ranking_section,
     records,
+    selection_section,
     training_section,
 )
-from pipelines.report.types import Evaluation, Ranking
+from pipelines.report.types import Evaluation, Ranking, Selection
 from pipelines.report.uncertainty import model_intervals, profit_test, session_returns, trial_sharpe_deviation
 
 
@@ -31,6 +32,7 @@ def report_content(
     fold: int,
     rolls: pd.DataFrame,
     rankings: dict[str, Ranking],
+    selections: dict[str, Selection],
     evaluations: list[Evaluation],
     training: list[dict[str, Any]],
     information: pd.DataFrame,
@@ -49,6 +51,7 @@ def report_content(
 
     `funnel`: see `checked_funnel`. `findings`, `quarantined`: the findings table and the number of quarantined rows.
     `folds`: every fold as `training.folds.fold_report` describes it; `fold` is the index of the one reported.
+    `selections`: how often each strategy's choice overfits.
     `rolls`: session (int32), left, entered (contracts), volume_left, volume_entered. `evaluations`: models in the
     order to show them; the first benchmark is rolled buy-and-hold. `training`: {"seed", "history": [{"step", "loss",
     "validation_profit"}], "chosen_step"}. `information`: horizon (bars), ic, low, high. `hindsight`: money the best
@@ -80,6 +83,7 @@ def report_content(
         "reference": None if reference is None else reference.model,
         "hindsight": finite(hindsight),
         "rankings": [ranking_section(strategy, ranking) for strategy, ranking in rankings.items()],
+        "selections": [selection_section(strategy, selection) for strategy, selection in selections.items()],
         "trial_sharpe_deviation": trial_sharpe_deviation(rankings),
         "training": training_section(training),
         "information": records(information),
