@@ -16,6 +16,7 @@ from pipelines.steps import (
     modelling,
     order_flow,
     outright_sources,
+    pooling,
     reporting,
     searching,
     selecting,
@@ -105,6 +106,7 @@ NODES = (
                  "policy_models": "policy_evaluation", "linear": "linear_evaluation", "benchmarks": "benchmark_evaluation",
                  "hindsight": "hindsight", "label": "label"},
          settings={**MONEY, "strategies": "sweep.strategies"}),
+    Node("pooled", pooling.pooled_folds, inputs={"documents": "report_content.document"}, libraries=("scipy",)),
 )  # fmt: skip
 
 BENCHMARKS = evaluating.BENCHMARKS
