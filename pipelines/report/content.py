@@ -20,8 +20,9 @@ from pipelines.report.sections import (
     selection_section,
     training_section,
 )
-from pipelines.report.types import Evaluation, Ranking, Selection
+from pipelines.report.types import Evaluation, Ranking
 from pipelines.report.uncertainty import model_intervals, profit_test, session_returns, trial_sharpe_deviation
+from pipelines.steps.selecting import SelectionOverfitting
 
 
 def report_content(
@@ -32,7 +33,7 @@ def report_content(
     fold: int,
     rolls: pd.DataFrame,
     rankings: dict[str, Ranking],
-    selections: dict[str, Selection],
+    selections: dict[str, SelectionOverfitting],
     evaluations: list[Evaluation],
     training: list[dict[str, Any]],
     information: pd.DataFrame,

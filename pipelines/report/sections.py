@@ -1,6 +1,7 @@
 """The tables of the report as JSON values: data, folds, rolls, rankings, training, information."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ import pandas as pd
 
 from pipelines.report.document import finite
 from pipelines.report.errors import ReportError
-from pipelines.report.types import Ranking, Selection
+from pipelines.report.types import Ranking
+from pipelines.steps.selecting import SelectionOverfitting
 from pipelines.steps.sweep_summary import NUMBER
 from validation.findings import finding_lines
 
@@ -129,9 +131,9 @@ def heat_map(ranking: Ranking) -> dict[str, Any] | None:
     }
 
 
-def selection_section(strategy: str, selection: Selection) -> dict[str, Any]:
+def selection_section(strategy: str, selection: SelectionOverfitting) -> dict[str, Any]:
     """The probability that the choice of a strategy's best combination overfits, as JSON values."""
-    return {"strategy": strategy, **{name: getattr(selection, name) for name in Selection.__annotations__}}
+    return {"strategy": strategy, **asdict(selection)}
 
 
 def training_section(training: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

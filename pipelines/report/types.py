@@ -89,17 +89,3 @@ class Ranking(Protocol):
     @property
     def sessions_per_year(self) -> float:
         """Sessions a year that its metrics were annualised with."""
-
-
-class Selection(Protocol):
-    """How often the choice of a strategy's best combination overfits; see `pipelines.steps.selecting`."""
-
-    probability: float | None
-    loss: float | None
-    blocks: int
-    sessions: int
-    halves: int
-    judged: int
-    combinations: int
-    search: str
-    reason: str | None
