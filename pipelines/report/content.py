@@ -51,14 +51,12 @@ def report_content(
     """Compute and draw the report of one fold.
 
     `funnel`: see `checked_funnel`. `findings`, `quarantined`: the findings table and the number of quarantined rows.
-    `folds`: every fold as `training.folds.fold_report` describes it; `fold` is the index of the one reported.
-    `selections`: how often each strategy's choice overfits.
-    `rolls`: session (int32), left, entered (contracts), volume_left, volume_entered. `evaluations`: models in the
-    order to show them; the first benchmark is rolled buy-and-hold. `training`: {"seed", "history": [{"step", "loss",
-    "validation_profit"}], "chosen_step"}. `information`: horizon (bars), ic, low, high. `hindsight`: money the best
-    possible positions would have made on the test rows, after costs. `instrument`, `costs`, `execution`: the fields
-    of those settings. `edge`: a label the data carries, or None. `cautions`: what a reader must know before the
-    figures. `seed` is that of the bootstraps. `coverage`: minutes without a bar by reason, and a row a session
+    `folds`: every fold as `training.folds.fold_report` has it; `fold` is the index of the one reported. `rolls`: session
+    (int32), left, entered (contracts), volume_left, volume_entered. `evaluations`: models in the order to show them; the
+    first benchmark is rolled buy-and-hold. `training`: {"seed", "history": [{"step", "loss", "validation_profit"}],
+    "chosen_step"}. `information`: horizon (bars), ic, low, high. `hindsight`: money the best possible positions would
+    have made on the test rows, after costs. `edge`: a label the data carries. `cautions`: what a reader must know before
+    the figures. `seed` is that of the bootstraps. `coverage`: minutes without a bar by reason, and a row a session
     (loaders.gaps_report). Raises ReportError when the funnel does not add up or an input contradicts another.
     """
     from pipelines.report.figures import draw_figures  # the plotting library: a run that finds all cached needs none
