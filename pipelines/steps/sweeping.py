@@ -123,14 +123,9 @@ def sweep_chunk(
     here, made = machine or Machine(), STRATEGIES[strategy]()
     low = chunk * chunk_combinations
     numbers, rows = numbered(strategy, grid, searched.table, low, min(low + chunk_combinations, searched.size))
-    names = tuple(dict.fromkeys((*METRICS, rank_by)))
-    axes, blocks = [grid[name] for name in made.parameters], _blocks(bars, fold, searched.start)
+    names, blocks = tuple(dict.fromkeys((*METRICS, rank_by))), _blocks(bars, fold, searched.start)
     if not len(rows):
-        empty = pd.DataFrame({name: np.empty(0) for name in (NUMBER, *made.parameters, *names)})
-        none = np.empty((0, blocks))
-        return SweepChunk(
-            summary(empty, made.parameters, axes, rank_by, keep), none, none, np.zeros(blocks, np.int64), 0.0
-        )
+        return _nothing(strategy, grid, names, rank_by, keep)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FallbackWarning)  # noted below; the command says it once for all chunks
         result = sweep(
@@ -154,12 +149,24 @@ def sweep_chunk(
     here.note(**{name: result.profile[name] for name in NOTED})
     table = result.table.copy()
     table.insert(0, NUMBER, numbers)
-    kept = summary(table, made.parameters, axes, rank_by, keep)
+    kept = summary(table, made.parameters, [grid[name] for name in made.parameters], rank_by, keep)
     yearly = float(result.profile["periods_per_year"])
     if not blocks:
-        return SweepChunk(kept, np.empty((0, 0)), np.empty((0, 0)), np.empty(0, np.int64), yearly)
+        return SweepChunk(kept, *_no_sums(), yearly)
     found = result.session_sums()[np.flatnonzero(np.isin(numbers, searched.judged))]
     return SweepChunk(kept, found.sums, found.squares, found.counts, yearly)
+
+
+def _nothing(strategy: str, grid: Grid, names: tuple[str, ...], rank_by: str, keep: int) -> SweepChunk:
+    """A chunk of which the strategy's constraint leaves nothing."""
+    parameters = STRATEGIES[strategy]().parameters
+    empty = pd.DataFrame({name: np.empty(0) for name in (NUMBER, *parameters, *names)})
+    kept = summary(empty, parameters, [grid[name] for name in parameters], rank_by, keep)
+    return SweepChunk(kept, *_no_sums(), 0.0)
+
+
+def _no_sums() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    return np.empty((0, 0)), np.empty((0, 0)), np.empty(0, np.int64)
 
 
 def strategy_ranking(
