@@ -96,10 +96,13 @@ class Plan:
         graph = account_graph(self.strategy, self.conditions)
         return hoist(pruned(without_outputs(graph), frozenset(states)), EVENTS, is_setting)
 
-    def record(self, lane: Mapping[str, float], window: Window) -> tuple[Array, Array]:
-        """(target at the window's first bar [1], recorded values [values, bars after it]) of one lane."""
+    def record(self, lane: Mapping[str, float], window: Window, shown: Mapping[str, Value]) -> tuple[Array, Array]:
+        """(target at the window's first bar [1], recorded values [values, bars after it]) of one lane; last those of the
+        expressions ``shown``.
+        """
         lanes = {name: np.array([value]) for name, value in lane.items()}
-        graph = pruned(account_graph(self.strategy, self.conditions), frozenset())
+        account = account_graph(self.strategy, self.conditions)
+        graph = pruned(replace(account, outputs={**account.outputs, **shown}), frozenset())
         run = next(iter(self._runs(hoist(graph, EVENTS, is_setting), lanes, 1, (window,))))
         return self._targets(lanes, 1, window, {}), run.outputs[:, :, 0]
 

@@ -9,11 +9,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kernels.block_sums import BlockSums
+from kernels.expressions import nodes, parameters
 from kernels.metrics import MetricError, ranking
+from kernels.opcodes import BOOL
 from kernels.plan import Plan, Window
-from kernels.rows import Array
+from kernels.rows import Array, warm_up
 from kernels.simulation import RECORDED
 from kernels.surface import heat_map, neighbours, stability
+from kernels.values import Value, where
 
 LANES_A_COUNT = 256
 """Combinations run at once when ruined accounts are counted."""
@@ -74,23 +77,41 @@ class SweepResult:
         found = stability(table, self.parameters, metric, best)
         return found.assign(row=found["row"] + window * self._combinations)
 
-    def trace(self, row: int) -> pd.DataFrame:
+    def trace(self, row: int, show: Mapping[str, Value] | None = None) -> pd.DataFrame:
         """One combination bar by bar, a row for each of the bars up to its window's end.
 
         Equal on bits to what its metrics were computed from. Before the window the account is flat and ``target`` NaN.
         Columns: ``ts_event`` (and ``session`` where the bars have it), ``target`` decided at the bar's close,
         ``position`` in contracts at the close, ``equity``, ``profit`` (gross) and ``costs`` (both since the start),
-        in money.
+        in money; of the bar itself ``fills`` (a roll is one for each leg), ``contracts`` that changed hands and their
+        ``notional`` in money. ``show``: column → expression over what the strategy reads, its intermediate values among
+        them, as the program computes it; NaN before the account's first bar, truth as 1 and 0. Raises ``MetricError``
+        for an expression that reads anything else, or needs more bars than the sweep's ``start``.
         """
+        shown = self._shown(show or {})
         window = self._window(row)
         lane = {name: float(values[row % self._combinations]) for name, values in self._lanes.items()}
-        first_target, recorded = self._plan.record(lane, window)
-        flat = np.array([np.nan, 0.0, self._plan.conditions.capital, 0.0, 0.0])
+        first_target, recorded = self._plan.record(lane, window, shown)
+        flat = np.array([np.nan, 0.0, self._plan.conditions.capital, *5 * [0.0], *len(shown) * [np.nan]])
         values = np.concatenate([np.repeat(flat[:, np.newaxis], window[1] - recorded.shape[1], axis=1), recorded], axis=1)
         values[0, window[0]] = first_target[0]
         table = self._bars.iloc[: window[1]].reset_index(drop=True)
         times = {name: table[name] for name in ("ts_event", "session") if name in table.columns}
-        return pd.DataFrame({**times, **dict(zip(RECORDED, values, strict=True))})
+        return pd.DataFrame({**times, **dict(zip((*RECORDED, *shown), values, strict=True))})
+
+    def _shown(self, show: Mapping[str, Value]) -> dict[str, Value]:
+        """The expressions as numbers, checked."""
+        for name, value in show.items():
+            if name in (*RECORDED, "ts_event", "session"):
+                raise MetricError(f"show={name!r}: a trace has a column of that name; choose another")
+            read = [node.detail for node in nodes(value) if node.op == "col"]
+            unknown = [column for column in read if column not in self._plan.columns]
+            unknown += [parameter for parameter in parameters(value) if parameter not in self._lanes]
+            if unknown:
+                raise MetricError(f"show={name!r} reads {unknown[0]!r}, which the strategy does not: show what it reads")
+            if (needed := warm_up(value, self._lanes)) > self.start:
+                raise MetricError(f"show={name!r} needs {needed} bars, the sweep starts at {self.start}: give it start=")
+        return {name: where(value, 1.0, 0.0) if value.type == BOOL else value for name, value in show.items()}
 
     def sessions(self, row: int) -> pd.DataFrame:
         """Net profit of one combination by session of its window, in money: columns ``session``, ``profit``."""

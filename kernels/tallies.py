@@ -182,6 +182,14 @@ def _exposure(tallies: Tallies, moment: Moment) -> dict[str, Number]:
     }
 
 
+def traded(fills: tuple[Fill, ...], terms: Terms) -> tuple[Number, Number, Number]:
+    """(fills, contracts, notional in money) of one bar."""
+    running: dict[str, Number] = dict.fromkeys(("fills", "contracts_traded", "notional_traded"), 0.0)
+    for fill in fills:
+        running |= _traded(running, fill, terms)
+    return running["fills"], running["contracts_traded"], running["notional_traded"]
+
+
 def _traded(tallies: Tallies, fill: Fill, terms: Terms) -> dict[str, Number]:
     """Contracts and notional traded, and fills: one, on a roll one for each leg."""
     traded = fill.happens
