@@ -112,11 +112,14 @@ class Plan:
         ends[window[1] - 1] = True
         return ends
 
-    def family_bytes(self, lanes: Lanes) -> int:
-        """Memory of the families that the lanes need."""
-        program = hoist(target_graph(self.strategy), EVENTS, is_setting)
-        assignments = [len(distinct(parameters(node), lanes)[0]) for node in program.families]
-        return sum(assignments) * 8 * max(stop for _, stop in self.windows)
+    def shared(self, states: Sequence[str]) -> tuple[tuple[Value, ...], int]:
+        """(families, memory of the rows) that all lanes share where the named states are computed."""
+        hoisted = self._account(states)
+        return hoisted.families, len(hoisted.rows) * 8 * len(self.ends)
+
+    def family_bytes(self, families: Sequence[Value], lanes: Lanes) -> int:
+        """Memory of the families for these lanes."""
+        return sum(len(distinct(parameters(node), lanes)[0]) for node in families) * 8 * len(self.ends)
 
     def _runs(self, hoisted: Hoisted, lanes: Lanes, count: int, windows: Sequence[Window]) -> list[Run]:
         families: dict[int, Family] = {}

@@ -71,6 +71,7 @@ class Scorer:
     begun: float = field(default_factory=time.perf_counter)
     done: int = 0
     chunks: int = 0
+    shared_bytes: int = 0
 
     def score(self, table: pd.DataFrame) -> tuple[pd.DataFrame, tuple[BlockSums, ...]]:
         """The combinations with their metrics, a row each and window, windows one after another; and of each window the
@@ -110,6 +111,7 @@ class Scorer:
             "periods_per_year": self.plan.periods_per_year,
             "combinations": self.total,
             "chunks": self.chunks,
+            "row_bytes": self.shared_bytes,
             "bar_steps": steps,
             "bar_steps_per_second": steps / max(running, 1e-9),
             "seconds": _seconds(total, used.timed.seconds, used.compile_seconds),
@@ -127,15 +129,21 @@ class Scorer:
             self.settings.progress(Progress(self.done, self.total, self._steps(self.done), seconds))
 
     def _cuts(self, values: Lanes, count: int) -> list[int]:
-        """Cuts of the lanes, in order, so that each chunk's shared rows fit; a single lane is never cut."""
+        """Cuts of the lanes, in order, so that each chunk's shared rows fit; a single lane is never cut.
+
+        Rows of data alone, which no cut makes fewer, leave families at least half of the memory.
+        """
+        families, rows = self.plan.shared(sorted(reads(self.settings.metrics)))
+        limit = max(self.settings.row_bytes - rows, self.settings.row_bytes // 2)
         number = 1 if self.settings.progress is None else max(-(-count // REPORTED), 1)
         while True:
             cuts = [count * place // number for place in range(number + 1)]
-            needs = (
-                self.plan.family_bytes({name: column[low:high] for name, column in values.items()})
+            needs = [
+                self.plan.family_bytes(families, {name: column[low:high] for name, column in values.items()})
                 for low, high in itertools.pairwise(cuts)
-            )
-            if number >= count or all(need <= self.settings.row_bytes for need in needs):
+            ]
+            if number >= count or max(needs) <= limit:
+                self.shared_bytes = max(self.shared_bytes, rows + max(needs))
                 return cuts
             number = min(2 * number, count)
 

@@ -37,5 +37,5 @@ def _judged(entry: Mapping[str, Any]) -> str:
     drawn = number(entry["judged"], "count")
     return (
         f"{drawn} of the {tried} combinations that were tried are judged, drawn at random, each as likely as any other; the "
-        "best of fewer overfits less, so that PBO over all may be higher"
+        "best of all was chosen among more, so that its PBO may be higher"
     )

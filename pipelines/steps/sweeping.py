@@ -118,7 +118,8 @@ def sweep_chunk(
     """Score one chunk of a strategy's combinations on the fold's validation rows; indicators run from the first bar.
 
     Bars after the validation rows are cut off before the sweep sees them. Which executor ran, and why, is noted with
-    `machine`, whose calibration "auto" decides by; the result is the same whichever it was. The `keep` best are kept.
+    `machine`, by whose calibration "auto" decides and "cuda" tells whether it pays; the result is the same whichever it
+    was. The `keep` best are kept.
     """
     here, made = machine or Machine(), STRATEGIES[strategy]()
     low = chunk * chunk_combinations
@@ -141,7 +142,7 @@ def sweep_chunk(
             returns="session",
             executor=executor,
             allow_fallback=allow_fallback,
-            calibration=here.calibration(1) if executor == "auto" else None,
+            calibration=here.calibration(1) if executor in ("auto", "cuda") else None,
             start=searched.start,
             threads=1,
             blocks=blocks or None,
