@@ -117,9 +117,8 @@ def sweep_chunk(
 ) -> SweepChunk:
     """Score one chunk of a strategy's combinations on the fold's validation rows; indicators run from the first bar.
 
-    Bars after the validation rows are cut off before the sweep sees them. Which executor ran, and why, is noted with
-    `machine`, by whose calibration "auto" decides and "cuda" tells whether it pays; the result is the same whichever it
-    was. The `keep` best are kept.
+    Bars after the validation rows are cut off before the sweep sees them. The `keep` best are kept. Which executor ran,
+    and why, is noted with `machine`, by whose calibration "auto" decides and "cuda" tells whether it pays.
     """
     here, made = machine or Machine(), STRATEGIES[strategy]()
     low = chunk * chunk_combinations
