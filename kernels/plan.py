@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels import numpy_executor
+from kernels import block_sums, numpy_executor
 from kernels.calibration import work
 from kernels.dispatch import Workload
 from kernels.executor import Device, Execute, Inputs, Run
@@ -48,12 +48,18 @@ class Plan:
     resumed_at: int | None = None
     open_end: bool = False
 
-    def totals(self, states: Sequence[str], lanes: Lanes, count: int) -> list[Totals]:
-        """Final values of the named states for each window, for ``count`` lanes."""
+    def totals(self, states: Sequence[str], lanes: Lanes, count: int, blocks: int = 0) -> list[Totals]:
+        """Final values of the named states for each window, for ``count`` lanes; ``blocks`` of periods have sums too."""
         graph = account_graph(self.strategy, self.conditions)
+<<<<<<< HEAD
         program = self._account(states, graph)
+=======
+        program = self._account([*states, *(block_sums.TALLIES if blocks else ())])
+        families: dict[int, Family] = {}
+>>>>>>> main
         found = []
-        for window, run in zip(self.windows, self._runs(program, lanes, count, self.windows), strict=True):
+        for window in self.windows:
+            run, sums = self._run(program, lanes, count, window, families, blocks)
             final = {state.name: run.states[place] for place, state in enumerate(program.program.states)}
             constants = {name: np.full(count, value) for name, value in graph.constants.items() if name in states}
             if ordered(states):
@@ -67,6 +73,7 @@ class Plan:
                     periods=int(self.period_ends(window)[begin:stop].sum()),
                     periods_per_year=self.periods_per_year,
                     terms=self.conditions.terms,
+                    blocks=sums,
                 )
             )
         return found
@@ -116,10 +123,13 @@ class Plan:
         found = {state.name: run.states[place] for place, state in enumerate(hoisted.program.states)}
         return {**found, **{name: np.full(count, value) for name, value in graph.constants.items()}}
 
-    def record(self, lane: Mapping[str, float], window: Window) -> tuple[Array, Array]:
-        """(target at the window's first bar [1], recorded values [values, bars after it]) of one lane."""
+    def record(self, lane: Mapping[str, float], window: Window, shown: Mapping[str, Value]) -> tuple[Array, Array]:
+        """(target at the window's first bar [1], recorded values [values, bars after it]) of one lane; last those of the
+        expressions ``shown``.
+        """
         lanes = {name: np.array([value]) for name, value in lane.items()}
-        graph = pruned(account_graph(self.strategy, self.conditions), frozenset())
+        account = account_graph(self.strategy, self.conditions)
+        graph = pruned(replace(account, outputs={**account.outputs, **shown}), frozenset())
         run = next(iter(self._runs(hoist(graph, EVENTS, is_setting), lanes, 1, (window,))))
         first = self._targets(lanes, 1, window, {}) if self.resumed_at is None else np.full(1, np.nan)
         return first, run.outputs[:, :, 0]
@@ -130,16 +140,28 @@ class Plan:
         ends[window[1] - 1] |= not self.open_end
         return ends
 
+<<<<<<< HEAD
     def family_bytes(self, lanes: Lanes) -> int:
         """Memory of the families that the lanes need, those that other families are built from included."""
         read = hoist(target_graph(self.strategy), EVENTS, is_setting).families
         assignments = [len(distinct(parameters(node), lanes)[0]) for node in families_under(*read)]
         return sum(assignments) * 8 * max(stop for _, stop in self.windows)
+=======
+    def shared(self, states: Sequence[str]) -> tuple[tuple[Value, ...], int]:
+        """(families, memory of the rows) that all lanes share where the named states are computed."""
+        hoisted = self._account(states)
+        return hoisted.families, len(hoisted.rows) * 8 * len(self.ends)
+
+    def family_bytes(self, families: Sequence[Value], lanes: Lanes) -> int:
+        """Memory of the families for these lanes."""
+        return sum(len(distinct(parameters(node), lanes)[0]) for node in families) * 8 * len(self.ends)
+>>>>>>> main
 
     def _runs(self, hoisted: Hoisted, lanes: Lanes, count: int, windows: Sequence[Window]) -> list[Run]:
         families: dict[int, Family] = {}
-        return [self._run(hoisted, lanes, count, window, families) for window in windows]
+        return [self._run(hoisted, lanes, count, window, families)[0] for window in windows]
 
+<<<<<<< HEAD
     def _run(self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Run:
         begin, program = self._first_run(window), hoisted.program
         if self.resumed_at is None:
@@ -151,6 +173,23 @@ class Plan:
             first = [lanes[carried_name(state.name)] for state in program.states]
         inputs = self._inputs(hoisted, lanes, count, window, families)
         return self.execute(program, inputs, begin, window[1], np.stack(first))
+=======
+    def _run(
+        self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family], blocks: int = 0
+    ) -> tuple[Run, tuple[Array, NDArray[np.int64]] | None]:
+        begin, stop = self._first_run(window), window[1]
+        # nothing was decided before the first bar with a target
+        decided = begin > self.start
+        target = self._targets(lanes, count, (begin - 1, stop), families) if decided else np.zeros(count)
+        program = hoisted.program
+        states = np.stack([target if s.name == TARGET else np.full(count, s.initial) for s in program.states])
+        inputs = self._inputs(hoisted, lanes, count, window, families)
+        if not blocks:
+            return self.execute(program, inputs, begin, stop, states), None
+        edges, counts = block_sums.block_edges(self.period_ends(window), window, blocks)
+        run, sums = block_sums.run_in_blocks(self.execute, program, inputs, begin, edges, states)
+        return run, (sums, counts)
+>>>>>>> main
 
     def _targets(self, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Array:
         """The target decided at the close of the window's first bar [lanes]."""
