@@ -38,7 +38,8 @@ def continued(
     scoring.plan = replace(scoring.plan, resumed_at=state.bar)
     _check(strategy, settings, scoring.plan, state)
     carried = {carried_name(name): column for name, column in lanes(state.values).items()}
-    return scoring.result(scoring.score(state.combinations, carried), state.combinations, carried)
+    table, _ = scoring.score(state.combinations, carried)
+    return scoring.result(table, state.combinations, carried=carried)
 
 
 def _check_bars(bars: pd.DataFrame, state: SweepState) -> None:

@@ -51,12 +51,8 @@ class Plan:
     def totals(self, states: Sequence[str], lanes: Lanes, count: int, blocks: int = 0) -> list[Totals]:
         """Final values of the named states for each window, for ``count`` lanes; ``blocks`` of periods have sums too."""
         graph = account_graph(self.strategy, self.conditions)
-<<<<<<< HEAD
-        program = self._account(states, graph)
-=======
-        program = self._account([*states, *(block_sums.TALLIES if blocks else ())])
+        program = self._account([*states, *(block_sums.TALLIES if blocks else ())], graph)
         families: dict[int, Family] = {}
->>>>>>> main
         found = []
         for window in self.windows:
             run, sums = self._run(program, lanes, count, window, families, blocks)
@@ -140,56 +136,39 @@ class Plan:
         ends[window[1] - 1] |= not self.open_end
         return ends
 
-<<<<<<< HEAD
-    def family_bytes(self, lanes: Lanes) -> int:
-        """Memory of the families that the lanes need, those that other families are built from included."""
-        read = hoist(target_graph(self.strategy), EVENTS, is_setting).families
-        assignments = [len(distinct(parameters(node), lanes)[0]) for node in families_under(*read)]
-        return sum(assignments) * 8 * max(stop for _, stop in self.windows)
-=======
     def shared(self, states: Sequence[str]) -> tuple[tuple[Value, ...], int]:
-        """(families, memory of the rows) that all lanes share where the named states are computed."""
+        """(families, those that others are built from included, and memory of the rows) that all lanes share where the
+        named states are computed.
+        """
         hoisted = self._account(states)
-        return hoisted.families, len(hoisted.rows) * 8 * len(self.ends)
+        return tuple(families_under(*hoisted.families)), len(hoisted.rows) * 8 * len(self.ends)
 
     def family_bytes(self, families: Sequence[Value], lanes: Lanes) -> int:
         """Memory of the families for these lanes."""
         return sum(len(distinct(parameters(node), lanes)[0]) for node in families) * 8 * len(self.ends)
->>>>>>> main
 
     def _runs(self, hoisted: Hoisted, lanes: Lanes, count: int, windows: Sequence[Window]) -> list[Run]:
         families: dict[int, Family] = {}
         return [self._run(hoisted, lanes, count, window, families)[0] for window in windows]
 
-<<<<<<< HEAD
-    def _run(self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Run:
-        begin, program = self._first_run(window), hoisted.program
-        if self.resumed_at is None:
-            # nothing was decided before the first bar with a target
-            decided = begin > self.start
-            target = self._targets(lanes, count, (begin - 1, window[1]), families) if decided else np.zeros(count)
-            first = [target if s.name == TARGET else np.full(count, s.initial) for s in program.states]
-        else:
-            first = [lanes[carried_name(state.name)] for state in program.states]
-        inputs = self._inputs(hoisted, lanes, count, window, families)
-        return self.execute(program, inputs, begin, window[1], np.stack(first))
-=======
     def _run(
         self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family], blocks: int = 0
     ) -> tuple[Run, tuple[Array, NDArray[np.int64]] | None]:
-        begin, stop = self._first_run(window), window[1]
-        # nothing was decided before the first bar with a target
-        decided = begin > self.start
-        target = self._targets(lanes, count, (begin - 1, stop), families) if decided else np.zeros(count)
-        program = hoisted.program
-        states = np.stack([target if s.name == TARGET else np.full(count, s.initial) for s in program.states])
+        begin, stop, program = self._first_run(window), window[1], hoisted.program
+        if self.resumed_at is None:
+            # nothing was decided before the first bar with a target
+            decided = begin > self.start
+            target = self._targets(lanes, count, (begin - 1, stop), families) if decided else np.zeros(count)
+            first = [target if s.name == TARGET else np.full(count, s.initial) for s in program.states]
+        else:
+            first = [lanes[carried_name(state.name)] for state in program.states]
+        states = np.stack(first)
         inputs = self._inputs(hoisted, lanes, count, window, families)
         if not blocks:
             return self.execute(program, inputs, begin, stop, states), None
         edges, counts = block_sums.block_edges(self.period_ends(window), window, blocks)
         run, sums = block_sums.run_in_blocks(self.execute, program, inputs, begin, edges, states)
         return run, (sums, counts)
->>>>>>> main
 
     def _targets(self, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Array:
         """The target decided at the close of the window's first bar [lanes]."""

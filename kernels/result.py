@@ -8,23 +8,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-<<<<<<< HEAD
-from kernels.metrics import ALL_METRICS, RUIN, MetricError, ranking
-=======
 from kernels.block_sums import BlockSums
 from kernels.expressions import nodes, parameters
-from kernels.metrics import MetricError, ranking
+from kernels.metrics import ALL_METRICS, RUIN, MetricError, ranking
 from kernels.opcodes import BOOL
->>>>>>> main
 from kernels.plan import Plan, Window
 from kernels.rows import Array, warm_up
 from kernels.simulation import RECORDED
 from kernels.surface import heat_map, neighbours, stability
-<<<<<<< HEAD
 from kernels.sweep_state import SweepState, settings_text, states_to_keep
-=======
 from kernels.values import Value, where
->>>>>>> main
 
 LANES_A_COUNT = 256
 """Combinations run at once when ruined accounts are counted."""
@@ -46,11 +39,8 @@ class SweepResult:
     _plan: Plan
     _bars: pd.DataFrame
     _lanes: Mapping[str, Array]
-<<<<<<< HEAD
     _carried: Mapping[str, Array]
-=======
     _blocks: tuple[BlockSums, ...] = ()
->>>>>>> main
 
     def ranking(self, metric: str) -> NDArray[np.int64]:
         """Rows of the table from best to worst; ties in the order of the combinations; NaN is left out."""
@@ -103,21 +93,12 @@ class SweepResult:
         """
         shown = self._shown(show or {})
         window = self._window(row)
-<<<<<<< HEAD
         lane = {name: float(values[row % self._combinations]) for name, values in self._all_lanes.items()}
-        first_target, recorded = self._plan.record(lane, window)
-        flat = np.array([np.nan, 0.0, self._plan.conditions.capital, 0.0, 0.0])
-        if self._plan.resumed_at is not None:
-            flat[:] = np.nan  # the first sweep knows
-        values = np.concatenate(
-            [np.repeat(flat[:, np.newaxis], window[1] - recorded.shape[1], axis=1), recorded], axis=1
-        )
-=======
-        lane = {name: float(values[row % self._combinations]) for name, values in self._lanes.items()}
         first_target, recorded = self._plan.record(lane, window, shown)
         flat = np.array([np.nan, 0.0, self._plan.conditions.capital, *5 * [0.0], *len(shown) * [np.nan]])
+        if self._plan.resumed_at is not None:
+            flat[:] = np.nan  # the first sweep knows
         values = np.concatenate([np.repeat(flat[:, np.newaxis], window[1] - recorded.shape[1], axis=1), recorded], axis=1)
->>>>>>> main
         values[0, window[0]] = first_target[0]
         table = self._bars.iloc[: window[1]].reset_index(drop=True)
         times = {name: table[name] for name in ("ts_event", "session") if name in table.columns}
@@ -156,16 +137,10 @@ class SweepResult:
 
         A return is a period's profit over the equity before it. A ruined account adds its last return, and 0 after it.
         """
-<<<<<<< HEAD
-        if len({self._window(row) for row in rows}) != 1:
-            raise MetricError("session sums compare rows of one window: give at least one row, all of the same window")
-        returns = np.stack([self._session_returns(row) for row in rows])
-        sessions = returns.shape[1]
-        if sessions < 2 * blocks:
-            raise MetricError(f"{sessions} sessions are too few for {blocks} blocks: give at least {2 * blocks}")
-        edges = np.arange(blocks + 1) * sessions // blocks
-        sums = np.add.reduceat(returns, edges[:-1], axis=1)
-        return sums, np.add.reduceat(returns * returns, edges[:-1], axis=1), np.diff(edges).astype(np.int64)
+        if not self._blocks:
+            raise MetricError("the sweep kept no sums over blocks: give it blocks=16")
+        self._of_window(window)
+        return self._blocks[window]
 
     def state(self, window: int = 0) -> SweepState:
         """The accounts before the window's last bar, for ``sweep(..., resume=state)`` over these bars and later ones.
@@ -189,19 +164,6 @@ class SweepResult:
             combinations=self.table[list(self._lanes)].iloc[: self._combinations].copy(),
             values=pd.DataFrame({name: found[name] for name in sorted(found)}),
         )
-
-    def _session_returns(self, row: int) -> Array:
-        profit = self.sessions(row)["profit"].to_numpy(dtype=np.float64)
-        capital = self._plan.conditions.capital
-        before = capital + np.concatenate([[0.0], np.cumsum(profit)[:-1]])
-        returns: Array = profit / before
-        return returns
-=======
-        if not self._blocks:
-            raise MetricError("the sweep kept no sums over blocks: give it blocks=16")
-        self._of_window(window)
-        return self._blocks[window]
->>>>>>> main
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -74,43 +74,27 @@ class Scorer:
     begun: float = field(default_factory=time.perf_counter)
     done: int = 0
     chunks: int = 0
-<<<<<<< HEAD
     halved: int = 0
+    shared_bytes: int = 0
 
-    def score(self, table: pd.DataFrame, carried: Lanes | None = None) -> pd.DataFrame:
-        """The combinations with their metrics, a row each and window, windows one after another.
-
-        ``carried``: the states that their accounts go on from.
+    def score(self, table: pd.DataFrame, carried: Lanes | None = None) -> tuple[pd.DataFrame, tuple[BlockSums, ...]]:
+        """The combinations with their metrics, a row each and window, windows one after another; and of each window the
+        sums over blocks, where they were asked for. ``carried``: the states that their accounts go on from.
         """
         needed, metrics = sorted(reads(self.settings.metrics)), self.settings.metrics
-        values, parts = {**lanes(table), **(carried or {})}, []
+        values, parts, sums = {**lanes(table), **(carried or {})}, [], []
         for low, high in itertools.pairwise(self._cuts(values, len(table))):
             for found in self._totals(needed, {name: column[low:high] for name, column in values.items()}, high - low):
                 parts.append([compute(metrics, totals) for totals in found])
-=======
-    shared_bytes: int = 0
-
-    def score(self, table: pd.DataFrame) -> tuple[pd.DataFrame, tuple[BlockSums, ...]]:
-        """The combinations with their metrics, a row each and window, windows one after another; and of each window the
-        sums over blocks, where they were asked for.
-        """
-        needed, metrics, blocks = sorted(reads(self.settings.metrics)), self.settings.metrics, self.settings.blocks
-        values, parts, sums = lanes(table), [], []
-        for low, high in itertools.pairwise(self._cuts(values, len(table))):
-            chunk = {name: column[low:high] for name, column in values.items()}
-            found = self.plan.totals(needed, chunk, high - low, blocks)
-            parts.append([compute(metrics, totals) for totals in found])
-            sums.append([_block_sums(*one.blocks) for one in found if one.blocks])
->>>>>>> main
+                sums.append([_block_sums(*one.blocks) for one in found if one.blocks])
             self._report(high - low)
         windows = zip(*sums, strict=True)
         return _table(table, metrics, parts, len(self.plan.windows)), tuple(joined(list(part)) for part in windows)
 
-<<<<<<< HEAD
     def _totals(self, states: Sequence[str], values: Lanes, count: int) -> list[list[Totals]]:
         """The plan's totals of some lanes, in one part; where memory does not suffice, in halves, and so on."""
         try:
-            return [self.plan.totals(states, values, count)]
+            return [self.plan.totals(states, values, count, self.settings.blocks)]
         except MemoryError:
             if count == 1:
                 raise
@@ -121,18 +105,18 @@ class Scorer:
         self.halved += 1
         return self._totals(states, first, middle) + self._totals(states, second, count - middle)
 
-    def result(self, table: pd.DataFrame, combinations: pd.DataFrame, carried: Lanes | None = None) -> SweepResult:
+    def result(
+        self,
+        table: pd.DataFrame,
+        combinations: pd.DataFrame,
+        blocks: tuple[BlockSums, ...] = (),
+        carried: Lanes | None = None,
+    ) -> SweepResult:
         """The result whose rows are these combinations, in each window; ``carried`` as in ``score``."""
         plan, values = self.plan, lanes(combinations)
-        return SweepResult(table, plan.start, plan.windows, self.profile(), plan, self.bars, values, carried or {})
-=======
-    def result(
-        self, table: pd.DataFrame, combinations: pd.DataFrame, blocks: tuple[BlockSums, ...] = ()
-    ) -> SweepResult:
-        """The result whose rows are these combinations, in each window."""
-        plan = self.plan
-        return SweepResult(table, plan.start, plan.windows, self.profile(), plan, self.bars, lanes(combinations), blocks)
->>>>>>> main
+        return SweepResult(
+            table, plan.start, plan.windows, self.profile(), plan, self.bars, values, carried or {}, blocks
+        )
 
     def profile(self) -> dict[str, Any]:
         """What ran, why, and where the time went so far."""
@@ -150,11 +134,8 @@ class Scorer:
             "periods_per_year": self.plan.periods_per_year,
             "combinations": self.total,
             "chunks": self.chunks,
-<<<<<<< HEAD
             "halved_for_memory": self.halved,
-=======
             "row_bytes": self.shared_bytes,
->>>>>>> main
             "bar_steps": steps,
             "bar_steps_per_second": steps / max(running, 1e-9),
             "seconds": _seconds(total, used.timed.seconds, used.compile_seconds),
@@ -174,10 +155,12 @@ class Scorer:
     def _cuts(self, values: Lanes, count: int) -> list[int]:
         """Cuts of the lanes, in order, so that each chunk's shared rows fit; a single lane is never cut.
 
-<<<<<<< HEAD
-        Chunks are of whole blocks where they can be: an executor pads the last block of each.
+        Rows of data alone, which no cut makes fewer, leave families at least half of the memory. Chunks are of whole blocks
+        of lanes where they can be: an executor pads the last block of each.
         """
-        least = -(-self.plan.family_bytes(values) // self.settings.row_bytes)
+        families, rows = self.plan.shared(sorted(reads(self.settings.metrics)))
+        limit = max(self.settings.row_bytes - rows, self.settings.row_bytes // 2, 1)
+        least = -(-self.plan.family_bytes(families, values) // limit)
         reports = 1 if self.settings.progress is None else -(-count // REPORTED)
         number = max(min(max(least, reports), count), 1)
         while True:
@@ -185,19 +168,8 @@ class Scorer:
             cuts = [min(whole * place, count) for place in range(-(-count // whole) + 1)]
             if len(cuts) - 1 < number:
                 cuts = [count * place // number for place in range(number + 1)]
-            needs = (
-                self.plan.family_bytes({name: column[low:high] for name, column in values.items()})
-=======
-        Rows of data alone, which no cut makes fewer, leave families at least half of the memory.
-        """
-        families, rows = self.plan.shared(sorted(reads(self.settings.metrics)))
-        limit = max(self.settings.row_bytes - rows, self.settings.row_bytes // 2)
-        number = 1 if self.settings.progress is None else max(-(-count // REPORTED), 1)
-        while True:
-            cuts = [count * place // number for place in range(number + 1)]
             needs = [
                 self.plan.family_bytes(families, {name: column[low:high] for name, column in values.items()})
->>>>>>> main
                 for low, high in itertools.pairwise(cuts)
             ]
             if number >= count or max(needs) <= limit:
