@@ -1,6 +1,5 @@
 """Sweeps that go on from the state of an earlier one (``kernels.sweep_state``)."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -21,14 +20,14 @@ def continued(
     settings: Settings,
     state: SweepState,
     precision: str,
-    given: Mapping[str, object],
+    **given: object,
 ) -> SweepResult:
     """The sweep of the state's window up to the last of ``bars``, computed from the state on.
 
     ``given``: arguments that the state already decides, which must be None. Raises ``SweepError`` where the state does not
     fit the bars, the strategy, the settings or the metrics.
     """
-    for name, value in given.items():
+    for name, value in {**given, "windows": settings.windows, "blocks": settings.blocks or None}.items():
         if value is not None:
             raise SweepError(f"resume goes on with the state's own combinations, start and window: leave out {name}=")
     states_to_keep(settings.metrics, precision)

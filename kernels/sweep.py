@@ -78,11 +78,10 @@ def sweep(
     "fp32", a scan whose numbers are approximate, and "mixed", a scan in fp32 whose best ``confirm`` combinations by
     ``rank_by`` are computed again in fp64. ``threads``: default all cores. ``cache``: folder of compiled programs, by
     default one of the user's. ``row_bytes``: memory for shared rows; ``device_bytes``: device memory for lanes.
-    ``top``: keep only that many combinations, the best by ``rank_by`` in each window (``kernels.top``): memory then does
-    not grow with the grid. ``blocks``: keep sums and sums of squares of the returns over that many blocks of periods,
-    of every combination (``SweepResult.session_sums``). ``progress`` is called after every chunk. ``resume``: the state
-    that an earlier sweep's accounts go on from (``result.state()``): combinations, start and window are its own, ``bars``
-    those of that sweep and more.
+    ``top``: keep that many combinations, the best by ``rank_by`` in each window (``kernels.top``): memory does not grow with
+    the grid. ``blocks``: keep sums and squares of the returns over so many blocks of periods of every combination
+    (``SweepResult.session_sums``). ``progress`` is called after every chunk. ``resume``: the state (``result.state()``) that
+    an earlier sweep's accounts go on from; combinations, start and window are its own, ``bars`` those of that sweep and more.
 
     Raises ``SweepError``, ``GridError``, ``MetricError``, ``BarsError``, ``WindowError`` or ``CudaUnavailableError``,
     each naming the remedy.
@@ -98,8 +97,7 @@ def sweep(
     preparation.check_bars(bars, settings.returns)
     reads(metrics)
     if resume is not None:
-        given = {"grid": grid, "windows": windows, "start": start, "top": top, "blocks": blocks or None}
-        return continued(strategy, bars, settings, resume, precision, given)
+        return continued(strategy, bars, settings, resume, precision, grid=grid, start=start, top=top)
     if top is not None:
         return best_combinations(strategy, bars, settings, grid, start, precision, rank_by, top, confirm)
     run = functools.partial(_run, strategy, bars, settings)

@@ -138,8 +138,12 @@ def test_rows_that_other_rows_are_built_from_count_as_memory(random_bars, contra
     nested = Strategy("nested", where(col("adj_close") > sma(inner, param("window")), 1.0, 0.0))
     grid = {"span": [2, 3, 4], "window": [5, 6, 7, 8]}
     options = {"instrument": contract, "executor": "numpy", "metrics": ["trades"], "grid": grid}
-    assert sweep(nested, bars, row_bytes=15 * 100 * 8, **options).profile["chunks"] == 1
-    assert sweep(nested, bars, row_bytes=15 * 100 * 8 - 1, **options).profile["chunks"] > 1
+    whole = sweep(nested, bars, **options)
+    families, rows = whole._plan.shared(["trades"])
+    assert whole._plan.family_bytes(families, whole._lanes) == 15 * 100 * 8
+    assert whole.profile["row_bytes"] == rows + 15 * 100 * 8
+    assert sweep(nested, bars, row_bytes=rows + 15 * 100 * 8, **options).profile["chunks"] == 1
+    assert sweep(nested, bars, row_bytes=rows + 15 * 100 * 8 - 1, **options).profile["chunks"] > 1
 
 
 @pytest.mark.parametrize("name", GRIDS)
