@@ -6,6 +6,7 @@ import math
 import re
 import typing
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def build_settings(tree: Mapping[str, Any]) -> Settings:
     """Turn a plain mapping into Settings; raise ConfigurationError naming key, value and remedy."""
     resolved = _resolve(Settings, tree, "")
     try:
-        return pydantic.TypeAdapter(Settings).validate_python(resolved)
+        return typing.cast(Settings, _adapter(Settings).validate_python(resolved))
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -52,7 +53,13 @@ def build_settings(tree: Mapping[str, Any]) -> Settings:
 
 def as_tree(settings: Any) -> dict[str, Any]:
     """Return the settings as plain JSON values, in declaration order: what a run stores and its keys hash."""
-    return typing.cast(dict[str, Any], pydantic.TypeAdapter(type(settings)).dump_python(settings, mode="json"))
+    return typing.cast(dict[str, Any], _adapter(typing.cast(Any, type(settings))).dump_python(settings, mode="json"))
+
+
+@lru_cache(maxsize=256)
+def _adapter(kind: Any) -> pydantic.TypeAdapter[Any]:
+    """Build the adapter of a class once: it takes milliseconds, and a graph asks for each task."""
+    return pydantic.TypeAdapter(kind)
 
 
 def nearest(name: str, known: typing.Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from pipelines import keys
 from pipelines.errors import RejectedDataError, UsageError
 from pipelines.settings import Settings
 
-FILE_AXES = ("file", "flow_file")  # a node with one of them gets one file of its group, and `part` one piece of that
+FILE_AXES = {"file": "bars", "flow_file": "flow"}  # axes whose values count the files of a group; any group is one too
 FLOW_SCHEMAS = (MBP_10, TBBO, TRADES)
 WHOLE: tuple[Partition | None, ...] = (None,)
 
@@ -60,13 +60,13 @@ def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
 
 
 def file_constant(
-    kind: Any, group: Sequence[InputFile], per: Sequence[str], place: Mapping[str, int | str]
+    kind: Any, name: str, group: Sequence[InputFile], per: Sequence[str], place: Mapping[str, int | str]
 ) -> tuple[Any, Any]:
-    """Return what a parameter of type `kind` gets of a group of files at a place of the axes, and its form in the key.
+    """Return what a parameter of type `kind` gets of a named group of files at a place of the axes, and its form in the key.
 
     A Path is the place's file and a Partition the place's piece of it, known by its records; a sequence is all files.
     """
-    axis = next((name for name in per if name in FILE_AXES), None)
+    axis = next((axis for axis in per if FILE_AXES.get(axis, axis) == name), None)
     if axis is not None and kind is Path:
         chosen = group[int(place[axis])]
         return chosen.path, chosen.sha256

@@ -41,7 +41,12 @@ def content_key(
 
 def installed_versions(names: Iterable[str]) -> dict[str, str]:
     """Return the installed versions of libraries whose arithmetic or file format can change a result."""
-    return {name: importlib.metadata.version(name) for name in sorted(names)}
+    return {name: _installed_version(name) for name in sorted(names)}
+
+
+@lru_cache(maxsize=256)
+def _installed_version(name: str) -> str:
+    return importlib.metadata.version(name)
 
 
 def arithmetic() -> dict[str, str]:

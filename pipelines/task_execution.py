@@ -19,6 +19,7 @@ from pipelines import artefacts
 from pipelines.errors import CorruptArtefactError, ExitCode, NodeError, StoreError
 from pipelines.graph import Source, Task
 from pipelines.machine import PARAMETER, Machine, kept
+from pipelines.node import Retries
 from pipelines.part_keys import part_key, part_list, part_schema
 from pipelines.parts import Part, PartList
 from pipelines.store import Store
@@ -42,6 +43,8 @@ class Assignment:
     parts: Mapping[str, Any]
     store: Path
     split: Callable[..., Sequence[Part]] | None = None
+    retries: Retries = field(default_factory=Retries)
+    timeout_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ def assign(task: Task, store: Store) -> Assignment:
         parts=task.parts,
         store=store.root,
         split=task.node.split,
+        retries=task.node.retries,
+        timeout_s=task.node.timeout_s,
     )
 
 
@@ -188,8 +193,9 @@ def _as_node_error(assignment: Assignment, error: BaseException) -> NodeError:
     message = str(error) or type(error).__name__
     if code is ExitCode.NODE_FAILED:
         message = f"{type(error).__name__}: {message}"
+    worth = assignment.retries.worth(error)
     trace = "".join(traceback.format_exception(error))
-    return NodeError(assignment.task, assignment.key, type(error).__name__, message, trace, int(code))
+    return NodeError(assignment.task, assignment.key, type(error).__name__, message, trace, int(code), worth)
 
 
 def _give_back_memory() -> None:
