@@ -40,12 +40,17 @@ def load_settings(overrides: Sequence[str] = (), file: Path | None = None, confi
 
 def build_settings(tree: Mapping[str, Any]) -> Settings:
     """Turn a plain mapping into Settings; raise ConfigurationError naming key, value and remedy."""
-    resolved = _resolve(Settings, tree, "")
+    return typing.cast(Settings, build(Settings, tree, ""))
+
+
+def build(kind: type, tree: Any, path: str) -> Any:
+    """Turn a plain mapping into a dataclass of settings that lies at a dotted path; raise as `build_settings`."""
+    resolved = _resolve(kind, tree, path)
     try:
-        return typing.cast(Settings, _adapter(Settings).validate_python(resolved))
+        return _adapter(kind).validate_python(resolved)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join([path] * bool(path) + [str(part) for part in first["loc"]])
         reason = first["msg"].removeprefix("Value error, ")
         given = "" if first["type"] == "value_error" else f" (given {first['input']!r})"
         raise ConfigurationError(f"configuration {where}: {reason}{given}".replace(" : ", ": ")) from None
@@ -114,6 +119,8 @@ def _declared(kind: Any, parts: Sequence[str], key: str) -> Any:
                     f"unknown key {key!r}: {nearest(part, hints)}{f' (in {prefix})' if prefix else ''}"
                 )
             kind = hints[part]
+        elif kind is Any:
+            return Any
         elif _is_mapping(kind):
             kind = typing.get_args(kind)[1]
         else:

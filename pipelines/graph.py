@@ -63,6 +63,9 @@ class Graph:
     def __getitem__(self, name: str) -> Task:
         return self._by_name[name]
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
     @cached_property
     def _by_name(self) -> dict[str, Task]:
         return {task.name: task for task in self.tasks}
@@ -203,14 +206,11 @@ def _task(
 def _modules(node: Node, place: Mapping[str, int | str], settings: Any) -> tuple[str, ...]:
     """The user's modules of a node at a place: `package.module`, or of `package.module:name` what stands before the colon.
 
-    On an axis a value without a colon is a name of walkfold's own, whose code the node imports.
+    So does any value of an axis with a colon: a strategy of the user's, say.
     """
-    if not node.modules:
-        return ()
-    if node.modules in node.per:
-        module, colon, _ = str(place[node.modules]).partition(":")
-        return (module,) if colon else ()
-    return tuple(str(name).partition(":")[0] for name in setting_at(settings, node.modules))
+    named = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []
+    named += [str(value) for value in place.values() if ":" in str(value)]
+    return tuple(name.partition(":")[0] for name in named)
 
 
 def _constants(

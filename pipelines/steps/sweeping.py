@@ -9,7 +9,7 @@ import pandas as pd
 
 from kernels.dispatch import FallbackWarning
 from kernels.execution import Costs, Execution, Instrument
-from kernels.strategies import STRATEGIES
+from kernels.strategies import named_strategy
 from kernels.sweep import combinations, sweep, warm_up
 from pipelines.machine import Machine
 from training.folds import Fold
@@ -71,7 +71,7 @@ class StrategyRanking:
 
 def own_grid(grid: Mapping[str, tuple[float, ...]], place: Mapping[str, int | str]) -> dict[str, tuple[float, ...]]:
     """Return the axes that the strategy at this place declares: the values of others do not touch its sweep."""
-    declared = STRATEGIES[str(place["strategy"])]().parameters
+    declared = named_strategy(str(place["strategy"])).parameters
     return {name: tuple(grid[name]) for name in declared}
 
 
@@ -96,7 +96,7 @@ def sweep_chunk(
     `machine`, whose calibration "auto" decides by; the result is the same whichever it was.
     """
     here = machine or Machine()
-    made = STRATEGIES[strategy]()
+    made = named_strategy(strategy)
     table = combinations(grid, made)
     start = warm_up(made, table)
     rows = table.iloc[chunk * chunk_combinations : (chunk + 1) * chunk_combinations].reset_index(drop=True)
@@ -126,7 +126,7 @@ def sweep_chunk(
 def strategy_ranking(chunks: list[SweepChunk], strategy: str, rank_by: str) -> StrategyRanking:
     """Join the chunks in the order of the grid and name the best combination; ties go to the earlier one, NaN never wins."""
     table = pd.concat([chunk.table for chunk in chunks], ignore_index=True)
-    parameters = tuple(STRATEGIES[strategy]().parameters)
+    parameters = tuple(named_strategy(strategy).parameters)
     if rank_by not in table.columns:
         raise ValueError(f"sweep.rank_by={rank_by} is not a metric of the sweep; choose one of {', '.join(METRICS)}")
     scores = table[rank_by].to_numpy(dtype=np.float64)
