@@ -47,12 +47,12 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
 
 
 def named_strategy(name: str) -> Strategy:
-    """Make the shipped strategy of that name, or that of the user's function `package.module:name`.
+    """Make the shipped strategy of that name, or that of the user's `package.module:name`: a function, or a Strategy.
 
     Raises KeyError, ImportError or AttributeError for one that does not exist.
     """
     module, colon, function = name.partition(":")
     if not colon:
         return STRATEGIES[name]()
-    made: Strategy = getattr(importlib.import_module(module), function)()
-    return made
+    found: Strategy | Callable[[], Strategy] = getattr(importlib.import_module(module), function)
+    return found if isinstance(found, Strategy) else found()

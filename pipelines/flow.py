@@ -20,7 +20,7 @@ from pipelines.planning import plan
 from pipelines.serial_runner import run_serial
 from pipelines.settings import WALK_FORWARD, Settings
 from pipelines.store import Store
-from pipelines.user_code import search_here, user_object
+from pipelines.user_code import made_by, search_here
 
 MOST_COMBINATIONS = 20_000_000
 FOLD = "fold"
@@ -74,12 +74,9 @@ def named_flow(name: str) -> Flow:
     """Return walk_forward, or the user's flow `package.module:name`: a Flow, or a function that returns one."""
     if name == WALK_FORWARD:
         return Flow(NODES)
-    found = user_object(name, "flow") if ":" in name else None
-    made = found if isinstance(found, Flow) or not callable(found) else found()
-    if not isinstance(made, Flow):
-        raise ConfigurationError(
-            f"flow={name}: is no flow; name {WALK_FORWARD}, or package.module:name of a pipelines.flow_table.Flow"
-        )
+    if ":" not in name:
+        raise ConfigurationError(f"flow={name}: there is no such flow; name {WALK_FORWARD}, or your own as package.module:name")
+    made: Flow = made_by(name, "flow", Flow)
     looking = [node for node in made.nodes if node.evaluates]
     if looking and not ("folds" in made.names() and all(FOLD in node.per for node in looking)):
         raise ConfigurationError(
@@ -143,13 +140,11 @@ def _strategy(name: str) -> Strategy:
     from kernels.strategies import STRATEGIES, named_strategy
 
     if ":" in name:
-        user_object(name, "sweep.strategies")
-    elif name not in STRATEGIES:
+        made: Strategy = made_by(name, "sweep.strategies", Strategy)
+        return made
+    if name not in STRATEGIES:
         raise ConfigurationError(f"sweep.strategies: there is no strategy {name!r}; {nearest(name, STRATEGIES)}")
-    made: Any = named_strategy(name)
-    if not isinstance(made, Strategy):
-        raise ConfigurationError(f"sweep.strategies: {name} makes {type(made).__name__}, no kernels.strategy.Strategy")
-    return made
+    return named_strategy(name)
 
 
 def check_features(settings: Settings) -> None:

@@ -1,6 +1,7 @@
 """What the configuration names in the user's own packages: `package.module:name`, imported from where the command runs too."""
 
 import importlib
+import inspect
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,3 +32,20 @@ def user_object(reference: str, key: str) -> Any:
         known = [each for each in vars(module) if not each.startswith("_")]
         raise ConfigurationError(f"{key}={reference}: {module_name} has no {name!r}; {nearest(name, known)}")
     return getattr(module, name)
+
+
+def made_by(reference: str, key: str, kind: type) -> Any:
+    """Return the object of a class that `package.module:name` is, or makes when it is called without arguments."""
+    found = user_object(reference, key)
+    if isinstance(found, kind):
+        return found
+    needs = "one"
+    if callable(found):
+        parameters = inspect.signature(found).parameters.values()
+        needs = next((one.name for one in parameters if one.default is one.empty), "")
+    made = found() if not needs else found
+    if not isinstance(made, kind):
+        raise ConfigurationError(
+            f"{key}={reference}: is no {kind.__module__}.{kind.__name__}, nor a function without parameters that makes one"
+        )
+    return made
