@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines import keys
 from pipelines.code_reading import CodeReader
-from pipelines.configuration import as_tree, nearest
+from pipelines.configuration import nearest
 from pipelines.input_files import InputFile, file_constant
 from pipelines.node import Node
 from pipelines.node_checks import GraphError, check_nodes, hints_of
@@ -249,22 +249,13 @@ def _constants(
     for parameter, dotted in node.settings.items():
         value = setting_at(settings, dotted)
         values[parameter] = node.narrowed[parameter](value, place) if parameter in node.narrowed else value
-        hashed[parameter] = as_tree_value(values[parameter])
+        hashed[parameter] = keys.plain(values[parameter])
     for parameter, axis in node.axes.items():
         values[parameter] = hashed[parameter] = place[axis]
     for parameter, group in node.files.items():
         kind = hints_of(node.function)[parameter]
         values[parameter], hashed[parameter] = file_constant(kind, group, files[group], node.per, place)
     return values, hashed
-
-
-def as_tree_value(value: Any) -> Any:
-    """Return a setting as JSON values for hashing."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return as_tree(value)
-    if isinstance(value, Mapping):
-        return {str(name): as_tree_value(item) for name, item in value.items()}
-    return [as_tree_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _each(value: Source | tuple[Source, ...]) -> tuple[Source, ...]:

@@ -1,10 +1,12 @@
 """Content keys: a hash over the code a node uses, its configuration, its inputs and the library versions that matter."""
 
+import dataclasses
 import hashlib
 import importlib.metadata
 import json
 import types
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,28 @@ def digest(value: Any) -> str:
     """Return the sha256 of a JSON value in canonical form (sorted keys, no spaces, floats by repr)."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """Return a setting as JSON values for hashing: dataclasses by field, sets in an order of their own, paths as text.
+
+    Raises TypeError for a value whose content it does not know.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted((plain(item) for item in value), key=digest)
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, Path):
+        return str(value)
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise TypeError(f"a setting of type {type(value).__name__} cannot be part of a content key: use numbers, text or dataclasses")
 
 
 def file_digest(path: Path) -> str:
