@@ -1,7 +1,9 @@
 """Runs a graph on a Dask cluster through futures; the only file that submits work to Dask."""
 
+import contextlib
 import heapq
 import queue
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +15,7 @@ from pipelines.retrying import wait_before_retry
 from pipelines.store import Store
 from pipelines.task_execution import Assignment, Outcome, assign, perform
 
+RESTART_SECONDS = 30
 TOPIC = "walkfold"  # of the events in which a worker says that it begins a task
 
 
@@ -128,7 +131,7 @@ class _Drive:
                 del self.running[key]
                 self.client.cancel([self.futures.pop(key)])
                 if worker.startswith("tcp"):
-                    self.client.restart_workers([worker])
+                    threading.Thread(target=_restart, args=(self.client, worker), daemon=True).start()
                 self.retry(task, _timed_out(task))
 
     def _submit(self, task: Task) -> None:
@@ -151,6 +154,12 @@ def _perform(assignment: Assignment, key: str) -> Outcome:
         worker = get_worker()
         worker.log_event(TOPIC, {"key": key, "worker": worker.address})
     return perform(assignment)
+
+
+def _restart(client: Any, worker: str) -> None:
+    """Ask for a new worker process; waited for aside, as distributed may not notice that it is back."""
+    with contextlib.suppress(Exception):
+        client.restart_workers([worker], timeout=RESTART_SECONDS)
 
 
 def _timed_out(task: Task) -> NodeError:

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +33,7 @@ class Source:
 class Task:
     """A node at one place of its axes, with the key of the artefact it makes.
 
-    `parts` is what the key is made of; `code` the hash of each definition behind its part `code`.
+    `parts` is what the key is made of; `code` what is behind its part `code`.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Task:
     constants: Mapping[str, Any]
     key: str
     parts: Mapping[str, Any]
-    code: Mapping[str, str] = field(default_factory=dict)
+    code: keys.Code
 
     @property
     def upstream(self) -> tuple[str, ...]:
@@ -204,15 +204,7 @@ def _task(
     }
     key = keys.content_key(reached.digest, hashed, input_keys, versions)
     parts = {"code": reached.digest, "configuration": hashed, "inputs": input_keys, "libraries": dict(versions)}
-    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts, reached.definitions)
-
-
-@dataclass(frozen=True)
-class _Reached:
-    """The code in a key: its hash, and the hash of each definition, which says afterwards what changed."""
-
-    digest: str
-    definitions: Mapping[str, str]
+    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts, reached)
 
 
 class _Code:
@@ -228,15 +220,13 @@ class _Code:
         self._functions = tuple(dict.fromkeys(functions))
         self._modules = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []
         self._reader = reader
-        self._found: dict[tuple[str, ...], _Reached] = {}
+        self._found: dict[tuple[str, ...], keys.Code] = {}
 
-    def at(self, place: Mapping[str, int | str]) -> _Reached:
+    def at(self, place: Mapping[str, int | str]) -> keys.Code:
         named = [*self._modules, *(str(value) for value in place.values() if ":" in str(value))]
         modules = tuple(dict.fromkeys(name.partition(":")[0] for name in named))
         if modules not in self._found:
-            code = keys.code_of(self._functions, modules, self._reader)
-            starts = [f"{one.__module__}:{one.__qualname__}" for one in self._functions]
-            self._found[modules] = _Reached(keys.digest([starts, modules, code]), code)
+            self._found[modules] = keys.code_reached(self._functions, modules, self._reader)
         return self._found[modules]
 
 

@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import types
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
@@ -44,7 +45,8 @@ def plain(value: Any) -> Any:
         return str(value)
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    raise TypeError(f"a setting of type {type(value).__name__} cannot be part of a content key: use numbers, text or dataclasses")
+    kind = type(value).__name__
+    raise TypeError(f"a setting of type {kind} cannot be part of a content key: use numbers, text or dataclasses")
 
 
 def file_digest(path: Path) -> str:
@@ -103,9 +105,29 @@ def code_of(
     return closure.hashes()
 
 
+@dataclass(frozen=True)
+class Code:
+    """The code in a key: where it begins, its hash, and the hash of each definition, which says later what changed."""
+
+    functions: tuple[types.FunctionType | type, ...]
+    modules: tuple[str, ...]
+    digest: str
+    definitions: Mapping[str, str]
+
+
+def code_reached(
+    functions: Iterable[types.FunctionType | type], modules: Iterable[str] = (), reader: CodeReader | None = None
+) -> Code:
+    """Return what `code_of` finds with its hash, which holds where it begins, too."""
+    starts, wholes = tuple(functions), tuple(modules)
+    definitions = code_of(starts, wholes, reader)
+    names = [f"{one.__module__}:{one.__qualname__}" for one in starts]
+    return Code(starts, wholes, digest([names, wholes, definitions]), definitions)
+
+
 def code_digest(*functions: types.FunctionType | type) -> str:
     """Return a hash of the code that functions and classes can reach, and of which of it they begin with."""
-    return digest([[function.__qualname__ for function in functions], code_of(functions)])
+    return code_reached(functions).digest
 
 
 def modules_digest(names: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ class PlannedTask:
 
 def note_code(graph: Graph, store: Store) -> None:
     """Keep the definitions behind each code hash of the graph, so that a later plan can say which of them changed."""
-    for digest, code in {str(task.parts["code"]): task.code for task in graph.tasks}.items():
+    for digest, code in {task.code.digest: task.code.definitions for task in graph.tasks}.items():
         path = store.root / "code" / f"{digest}.json"
         if not path.is_file():
             path.parent.mkdir(exist_ok=True)
@@ -50,7 +50,7 @@ def _differences(before: Mapping[str, Any], task: Task, store: Store) -> list[st
     old, new = before.get("parts", {}), task.parts
     reasons = []
     if old.get("code") != new["code"]:
-        reasons.append("code changed" + _which(_code(store, str(old.get("code"))), task.code))
+        reasons.append("code changed" + _which(_code(store, str(old.get("code"))), task.code.definitions))
     changed = _changed(old.get("configuration", {}), new["configuration"])
     if changed:
         reasons.append(f"configuration changed: {', '.join(changed)}")

@@ -31,7 +31,10 @@ FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 
 @dataclass(frozen=True)
 class Assignment:
-    """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under."""
+    """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under.
+
+    `code_functions` and `code_modules` are where the code begins whose hash is `parts["code"]` (pipelines.keys.code_reached).
+    """
 
     task: str
     key: str
@@ -45,6 +48,8 @@ class Assignment:
     split: Callable[..., Sequence[Part]] | None = None
     retries: Retries = field(default_factory=Retries)
     timeout_s: float = 0.0
+    code_functions: tuple[Any, ...] = ()
+    code_modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,8 @@ def assign(task: Task, store: Store) -> Assignment:
         split=task.node.split,
         retries=task.node.retries,
         timeout_s=task.node.timeout_s,
+        code_functions=task.code.functions,
+        code_modules=task.code.modules,
     )
 
 
