@@ -56,7 +56,12 @@ def total_return(t: Totals) -> Array:
 
 def solvent(t: Totals, values: Array) -> Array:
     """The values, NaN where the account is ruined."""
-    return np.where(t["lowest"] > 0.0, values, np.nan)
+    return np.where(t["solvent"] > 0.0, values, np.nan)
+
+
+def extreme(t: Totals, values: Array) -> Array:
+    """The best or worst return, NaN where no period had one or the account is ruined."""
+    return solvent(t, np.where(np.isinf(values), np.nan, values))
 
 
 def ratio(above: Array, below: Array | float) -> Array:
