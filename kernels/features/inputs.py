@@ -10,6 +10,7 @@ from kernels.features.windows import Floats, LevelPath, comoments, mean_and_spre
 
 FLOOR = 1e-6  # smallest volatility of one bar: 1/50 of an ES tick; what a flat market is measured with
 FLAT = 1e-12  # a standard deviation below it is rounding, not movement
+LEVEL_WINDOWS = (14, 20, 45, 60, 130, 240)  # rows of the windows over levels
 EPSILON = 1e-12  # of the price: keeps high - low from being 0 in a quotient
 
 
@@ -57,10 +58,10 @@ def feature_inputs(bars: BarBlock) -> FeatureInputs:
     here = np.where(bars.low > 0, 1.0, np.nan)
     positive_close = np.where(bars.low > 0, bars.close, np.nan)
     steps = bars.steps
-    spread = {size: pair[1] for size, pair in mean_and_spread(steps, (10, 60, 240)).items()}
+    spread = {size: pair[1] for sizes in ((10,), (60, 240)) for size, pair in mean_and_spread(steps, sizes).items()}
     return FeatureInputs(
         bars=bars,
-        path=LevelPath(steps),
+        path=LevelPath(steps, LEVEL_WINDOWS),
         here=here,
         open=bars.open / positive_close,
         high=bars.high / positive_close,
@@ -68,7 +69,7 @@ def feature_inputs(bars: BarBlock) -> FeatureInputs:
         steps=steps,
         spread=spread,
         sd={size: np.maximum(np.sqrt(total / (size - 1)), FLOOR) for size, total in spread.items()},
-        lagged=comoments(steps[1:], steps[:-1], 60, len(steps)),
+        lagged=comoments(steps, np.append(np.full(1, np.nan), steps[:-1]), 60),
     )
 
 

@@ -9,16 +9,16 @@ from kernels.features.windows import Floats, comoments, mean_and_spread, window_
 
 def liquidity(inputs: FeatureInputs) -> dict[str, Floats]:
     """Features vol_z_60, relvol_5_240, vwap_dev_60, signed_vol_20, amihud_60, kyle_corr_60, roll_60, each [rows]."""
-    volume, steps, rows = inputs.bars.volume, inputs.steps, len(inputs.steps)
+    volume, steps = inputs.bars.volume, inputs.steps
     logs = np.log1p(volume)
     mean, spread = mean_and_spread(logs, (60,))[60]
-    volumes = window_sums(volume, (5, 20, 60, 240))
+    volumes = window_sums(volume, (5, 20)) | window_sums(volume, (60, 240))
     relative = (1.0 + volumes[5] / 5) / (1.0 + volumes[240] / 240)
     signed = window_sum(np.sign(steps) * volume, 20) / (1.0 + volumes[20])
     impact = np.abs(steps) / (volume + 1.0)  # in units of 1 / level
     impacts = window_sums(impact, (60, 240), inputs.path, power=-1.0)
     pressure = np.sign(steps) * np.sqrt(volume)  # in units of sqrt(level)
-    moved, pressed, together = comoments(steps, pressure, 60, rows, inputs.path, 0.5)
+    moved, pressed, together = comoments(steps, pressure, 60, inputs.path, 0.5)
     return {
         "vol_z_60": bounded(quotient(logs - mean, np.sqrt(spread / 59), 0.0, FLAT), 5.0),
         "relvol_5_240": bounded_log(relative, 3.0),

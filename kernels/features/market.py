@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.features.assembly import lay_columns
 from kernels.features.clock import clock
 from kernels.features.inputs import BarBlock, FeatureInputs, feature_inputs
 from kernels.features.liquidity import liquidity
@@ -28,6 +29,7 @@ FAMILIES: dict[str, Callable[[FeatureInputs], dict[str, Floats]]] = {
     "clock": clock,
 }
 BLOCK = 16384  # bars computed together: their arrays stay in the processor's cache
+PAD = 8  # values of a cache line: columns a whole number of pages apart would compete for the same lines
 OVERLAP = WARM_UP - 1  # bars before a chunk that its features read
 NUMBERS = ("open", "high", "low", "close", "volume")
 
@@ -56,17 +58,18 @@ def market_features(bars: pd.DataFrame, clamped_returns: NDArray[np.float64], ov
         raise ValueError(f"{len(clamped_returns)} returns for {total} bars; compute both from the same table")
     if not 0 <= overlap <= total:
         raise ValueError(f"overlap {overlap} of {total} bars; give the number of look-back bars in front")
-    columns = _with_lead(bars, clamped_returns)
-    rows = total - overlap
-    matrix = np.empty((rows, len(FEATURES)))
+    series = _with_lead(bars, clamped_returns)
+    rows, names = total - overlap, feature_names()
+    matrix, columns = np.empty((rows, len(names))), np.empty((len(names), min(rows, BLOCK) + PAD))
     for start in range(0, rows, BLOCK):
         stop = min(start + BLOCK, rows)
-        inputs = feature_inputs(_part(columns, start + overlap, stop + overlap + WARM_UP))
+        inputs = feature_inputs(_part(series, start + overlap, stop + overlap + WARM_UP))
         features: dict[str, Floats] = {}
         for family in FAMILIES.values():
             features |= family(inputs)
-        for index, name in enumerate(feature_names()):
-            matrix[start:stop, index] = features[name][WARM_UP:]
+        for index, name in enumerate(names):
+            columns[index, : stop - start] = features[name][WARM_UP:]
+        lay_columns(columns, matrix[start:stop])
     return matrix
 
 

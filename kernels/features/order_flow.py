@@ -100,7 +100,7 @@ def _columns(flow: BarFlow, steps: Floats, same_contract: NDArray[np.bool_]) -> 
 def _impact(mid: Floats, signed: Floats, same_contract: NDArray[np.bool_]) -> Floats:
     change = np.full(len(mid), np.nan)
     change[1:] = np.where(same_contract[1:], mid[1:] - mid[:-1], np.where(np.isnan(mid[1:]), np.nan, 0.0))
-    return correlation(*comoments(change, signed, 60, len(mid)))
+    return correlation(*comoments(change, signed, 60))
 
 
 def _same_contract(bars: pd.DataFrame) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from kernels.features.windows import (
     LevelPath,
     decay_weight,
     mean_and_spread,
-    window_extreme,
+    window_extremes,
     window_sum,
 )
 
@@ -19,25 +19,25 @@ EMA_TAPS = {12: 60, 26: 130, 9: 45}  # rows after which an ema's weights are cut
 def oscillators(inputs: FeatureInputs) -> dict[str, Floats]:
     """Features z_*, rsi_14, macd_hist, stoch_14, donch_60, di_diff_14, each [rows]."""
     features = {}
-    for size, (mean, spread) in mean_and_spread(inputs.here, (20, 240), inputs.path).items():
+    for size in (20, 240):
+        mean, spread = mean_and_spread(inputs.here, (size,), inputs.path)[size]
         features[f"z_{size}"] = bounded(quotient(inputs.here - mean, np.sqrt(spread / (size - 1)), 0.0, FLAT), 5.0)
     features["rsi_14"] = _rsi(inputs)
     features["macd_hist"] = _macd_histogram(inputs)
-    features["stoch_14"] = _place_in_channel(inputs, 14)
-    features["donch_60"] = _place_in_channel(inputs, 60)
+    features["stoch_14"], features["donch_60"] = _places_in_channels(inputs, (14, 60))
     features["di_diff_14"] = _direction(inputs)
     return features
 
 
 def average_true_range(inputs: FeatureInputs) -> Floats:
     """Mean true range of 14 bars in units of the last close (ATR14 / C), [rows]."""
-    before = inputs.path.ratio(1, 1.0)
+    before = inputs.path.ratios[0]
     true_range = np.maximum(inputs.high, before) - np.minimum(inputs.low, before)
     return window_sum(true_range, 14, inputs.path) / 14
 
 
 def _rsi(inputs: FeatureInputs) -> Floats:
-    move = 1.0 - inputs.path.ratio(1, 1.0)
+    move = 1.0 - inputs.path.ratios[0]
     gain = window_sum(np.maximum(move, 0.0), 14, inputs.path)
     loss = window_sum(np.maximum(-move, 0.0), 14, inputs.path)
     return bounded(quotient(gain - loss, gain + loss, 0.0), 1.0)
@@ -54,14 +54,17 @@ def _ema(values: Floats, span: int, path: LevelPath) -> Floats:
     return window_sum(values, taps, path, decay=decay) / decay_weight(taps, decay)
 
 
-def _place_in_channel(inputs: FeatureInputs, size: int) -> Floats:
-    top = window_extreme(inputs.high, size, inputs.path, larger=True)
-    bottom = window_extreme(inputs.low, size, inputs.path, larger=False)
-    return bounded(quotient(2.0 * inputs.here - top - bottom, top - bottom, 0.0), 1.0)
+def _places_in_channels(inputs: FeatureInputs, sizes: tuple[int, ...]) -> list[Floats]:
+    tops = window_extremes(inputs.high, sizes, inputs.path, larger=True)
+    bottoms = window_extremes(inputs.low, sizes, inputs.path, larger=False)
+    return [
+        bounded(quotient(2.0 * inputs.here - tops[size] - bottoms[size], tops[size] - bottoms[size], 0.0), 1.0)
+        for size in sizes
+    ]
 
 
 def _direction(inputs: FeatureInputs) -> Floats:
-    before = inputs.path.ratio(1, 1.0)
+    before = inputs.path.ratios[0]
     nothing = np.full(1, np.nan)
     up = inputs.high - np.append(nothing, inputs.high[:-1]) * before
     down = np.append(nothing, inputs.low[:-1]) * before - inputs.low

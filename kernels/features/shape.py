@@ -5,7 +5,7 @@ import numpy as np
 from kernels.features.elementwise import cut
 from kernels.features.inputs import FLAT, FeatureInputs, bounded, quotient
 from kernels.features.liquidity import correlation
-from kernels.features.windows import Floats, central_moments, mean_and_spread
+from kernels.features.windows import Floats, at_end, central_moments, mean_and_spread
 
 
 def shape(inputs: FeatureInputs) -> dict[str, Floats]:
@@ -22,7 +22,7 @@ def shape(inputs: FeatureInputs) -> dict[str, Floats]:
 
 
 def _variance_ratio(inputs: FeatureInputs) -> Floats:
-    ten = mean_and_spread(inputs.path.total(10), (240,), rows=len(inputs.steps))[240][1]
+    ten = mean_and_spread(at_end(inputs.path.total(10), len(inputs.steps)), (240,))[240][1]
     one = inputs.spread[240]
     still = np.sqrt(one / 240) <= FLAT
     ratio = cut(quotient(ten, np.where(still, 0.0, 10.0 * one), 1.0), 0.1, 10.0)
