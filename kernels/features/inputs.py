@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.features.elementwise import compiled, cut, cut_ratio, deviation, divided, larger, smaller
-from kernels.features.windows import Floats, LevelPath, comoments, mean_and_spread, window_sum
+from kernels.features.windows import Floats, LevelPath, at_end, mean_and_spread, products, window_sum
 
 FLOOR = 1e-6  # smallest volatility of one bar: 1/50 of an ES tick; what a flat market is measured with
 FLAT = 1e-12  # a standard deviation below it is rounding, not movement
@@ -73,7 +73,7 @@ def feature_inputs(bars: BarBlock) -> FeatureInputs:
         spread=spread,
         sd={size: deviation(total, size, FLOOR) for size, total in spread.items()},
         true_range=_average_true_range(high, low, path),
-        lagged=comoments(steps, np.append(np.full(1, np.nan), steps[:-1]), 60),
+        lagged=(spread[60], _row_before(spread[60]), products(steps, _row_before(steps), 60)),
     )
 
 
@@ -100,6 +100,11 @@ def _true_range(high: Floats, low: Floats, before: Floats) -> Floats:
     for i in range(len(high)):
         out[i] = larger(high[i], before[i]) - smaller(low[i], before[i])
     return out
+
+
+def _row_before(values: Floats) -> Floats:
+    """Each row's value of the row before; NaN on the first."""
+    return at_end(values[:-1], len(values))
 
 
 def quotient(top: Floats, bottom: Floats, empty: float, least: float = 0.0) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.features.merges import add, larger_of, merge_four, merge_pair, merge_spread, smaller_of
+from kernels.features.merges import add, larger_of, merge_four, merge_products, merge_spread, smaller_of
 
 Floats = NDArray[np.float64]
 Ladder = NDArray[np.int64]
@@ -30,6 +30,7 @@ def level_ratios(first: Floats, ladder: Ladder, out: Floats) -> None:
         older, left, right = ladder[step]
         rows = out.shape[1] - older
         _multiply(out[left][:rows], out[right][older:], out[step + 1][:rows])
+        out[step + 1][rows:] = np.nan
 
 
 @_compiled  # type: ignore[untyped-decorator]
@@ -39,11 +40,8 @@ def _multiply(left: Floats, right: Floats, out: Floats) -> None:
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def sum_ladder(values: Floats, ratios: Any, power: float, ladder: Ladder, weights: Floats, out: Floats) -> None:
-    """Sums of windows, out [places, rows]; on each step the older block counts `weights[step]` times.
-
-    power: values are in (their own row's level) ** power, 1, 0.5 or -1.
-    """
+def sum_ladder(values: Floats, ratios: Any, ladder: Ladder, weights: Floats, out: Floats) -> None:
+    """Sums of windows, out [places, rows]; on each step the older block counts `weights[step]` times."""
     out[:] = np.nan
     scratch = np.empty((2, len(values)))
     state = values
@@ -54,7 +52,7 @@ def sum_ladder(values: Floats, ratios: Any, power: float, ladder: Ladder, weight
             return
         target = out[place][older + newer - 1 :] if place >= 0 else scratch[step % 2][:rows]
         block = state if newer == older else values
-        ratio = None if ratios is None else _to_power(ratios[level][older : older + rows], power)
+        ratio = None if ratios is None else ratios[level][older : older + rows]
         add(state[:rows], block[older : older + rows], ratio, weights[step], target)
         state = target
 
@@ -118,13 +116,13 @@ def moment_ladder(values: Floats, ladder: Ladder, out: Floats) -> None:
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def pair_ladder(left: Floats, right: Floats, ratios: Any, power: float, ladder: Ladder, out: Floats) -> None:
-    """Means, sums of squared deviations of left and right and of their products of windows, out [places, 5, rows].
+def product_ladder(left: Floats, right: Floats, ratios: Any, ladder: Ladder, out: Floats) -> None:
+    """Means of left and of right, and sums of the products of their deviations, of windows, out [places, 3, rows].
 
-    power: right is in (its own row's level) ** power, 1 or 0.5.
+    ratios: of right's levels, None where it has none; left has none.
     """
     out[:] = np.nan
-    single, scratch = np.zeros((5, len(left))), np.empty((2, 5, len(left)))
+    single, scratch = np.zeros((3, len(left))), np.empty((2, 3, len(left)))
     single[0], single[1] = left, right
     state, start = single, 0
     for step in range(len(ladder)):
@@ -134,20 +132,11 @@ def pair_ladder(left: Floats, right: Floats, ratios: Any, power: float, ladder: 
             return
         block, first = (state, start + older) if newer == older else (single, older)
         target, begin = (out[place], older + newer - 1) if place >= 0 else (scratch[step % 2], 0)
-        ratio = None if ratios is None else _to_power(ratios[level][older : older + rows], power)
-        merge_pair(_five(state, start, rows), _five(block, first, rows), ratio, older, newer, _five(target, begin, rows))
+        ratio = None if ratios is None else ratios[level][older : older + rows]
+        merge_products(
+            _three(state, start, rows), _three(block, first, rows), ratio, older, newer, _three(target, begin, rows)
+        )
         state, start = target, begin
-
-
-@_compiled  # type: ignore[untyped-decorator]
-def _to_power(ratio: Floats, power: float) -> Floats:
-    """ratio ** power for 1, 0.5 and -1."""
-    if power == 1.0:
-        return ratio
-    out = np.empty(len(ratio))
-    for i in range(len(ratio)):
-        out[i] = np.sqrt(ratio[i]) if power == 0.5 else 1.0 / ratio[i]
-    return out
 
 
 @_compiled  # type: ignore[untyped-decorator]
@@ -156,14 +145,12 @@ def _two(state: Floats, start: int, rows: int) -> tuple[Floats, Floats]:
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def _four(state: Floats, start: int, rows: int) -> tuple[Floats, Floats, Floats, Floats]:
+def _three(state: Floats, start: int, rows: int) -> tuple[Floats, Floats, Floats]:
     stop = start + rows
-    return state[0][start:stop], state[1][start:stop], state[2][start:stop], state[3][start:stop]
+    return state[0][start:stop], state[1][start:stop], state[2][start:stop]
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def _five(state: Floats, start: int, rows: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+def _four(state: Floats, start: int, rows: int) -> tuple[Floats, Floats, Floats, Floats]:
     stop = start + rows
-    return (
-        state[0][start:stop], state[1][start:stop], state[2][start:stop], state[3][start:stop], state[4][start:stop],
-    )  # fmt: skip
+    return state[0][start:stop], state[1][start:stop], state[2][start:stop], state[3][start:stop]

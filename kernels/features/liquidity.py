@@ -4,7 +4,7 @@ import numpy as np
 
 from kernels.features.elementwise import compiled, cut_scaled, cut_share, divided, larger, share, standing, within
 from kernels.features.inputs import FLAT, FeatureInputs, bounded_log, log_ratio
-from kernels.features.windows import Floats, comoments, mean_and_spread, window_sum, window_sums
+from kernels.features.windows import Floats, mean_and_spread, products, window_sum, window_sums
 
 
 def liquidity(inputs: FeatureInputs) -> dict[str, Floats]:
@@ -14,6 +14,7 @@ def liquidity(inputs: FeatureInputs) -> dict[str, Floats]:
     volumes = window_sums(volume, (5, 20)) | window_sums(volume, (60, 240))
     signed, impact, pressure, turnover = _terms(steps, volume, inputs.high, inputs.low, inputs.here)
     impacts = window_sums(impact, (60, 240), path, power=-1.0)
+    pressed = mean_and_spread(pressure, (60,), path, 0.5)[60][1]
     usual_impact = divided(impacts[60] / 60, impacts[240] / 240, 1.0, 0.0)
     price = divided(window_sum(turnover, 60, path), volumes[60], 1.0, 0.0)
     return {
@@ -22,7 +23,7 @@ def liquidity(inputs: FeatureInputs) -> dict[str, Floats]:
         "vwap_dev_60": cut_scaled(-np.log(price), inputs.sd[60], float(np.sqrt(60.0)), 5.0),
         "signed_vol_20": cut_share(window_sum(signed, 20), 1.0 + volumes[20], 0.0, 0.0, -1.0, 1.0),
         "amihud_60": bounded_log(usual_impact, 3.0),
-        "kyle_corr_60": correlation(*comoments(steps, pressure, 60, path, 0.5), low=0.0),
+        "kyle_corr_60": correlation(inputs.spread[60], pressed, products(steps, pressure, 60, path, 0.5), low=0.0),
         "roll_60": _bounce(inputs.lagged[2], inputs.sd[60]),
     }
 

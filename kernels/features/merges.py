@@ -80,25 +80,21 @@ def merge_four(older: Any, newer: Any, a: int, b: int, out: Any) -> None:
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def merge_pair(older: Any, newer: Any, ratio: Any, a: int, b: int, out: Any) -> None:
-    """Means, sums of squared deviations of left and of right, and of their products, of two blocks together.
+def merge_products(older: Any, newer: Any, ratio: Any, a: int, b: int, out: Any) -> None:
+    """Means of left and of right, and sums of the products of their deviations, of two blocks together.
 
     `ratio` brings right's levels to the newer block's last level.
     """
-    left_a, right_a, ll_a, rr_a, lr_a = older
-    left_b, right_b, ll_b, rr_b, lr_b = newer
-    left, right, ll, rr, lr = out
+    left_a, right_a, product_a = older
+    left_b, right_b, product_b = newer
+    left, right, product = out
     share, weight = b / (a + b), a * b / (a + b)
     for i in range(len(left)):
-        other, spread, product = right_a[i], rr_a[i], lr_a[i]
+        other, apart = right_a[i], product_a[i]
         if ratio is not None:
-            factor = ratio[i]
-            other *= factor
-            spread *= factor * factor
-            product *= factor
+            other *= ratio[i]
+            apart *= ratio[i]
         gap_left, gap_right = left_b[i] - left_a[i], right_b[i] - other
         left[i] = left_a[i] + gap_left * share
         right[i] = other + gap_right * share
-        ll[i] = ll_a[i] + ll_b[i] + gap_left * gap_left * weight
-        rr[i] = spread + rr_b[i] + gap_right * gap_right * weight
-        lr[i] = product + lr_b[i] + gap_left * gap_right * weight
+        product[i] = apart + product_b[i] + gap_left * gap_right * weight

@@ -34,9 +34,7 @@ def _range_estimates(inputs: FeatureInputs) -> tuple[Floats, Floats, Floats]:
 
 
 @compiled  # type: ignore[untyped-decorator]
-def _range_terms(
-    opened: Floats, high: Floats, low: Floats, steps: Floats
-) -> tuple[Floats, Floats, Floats, Floats]:
+def _range_terms(opened: Floats, high: Floats, low: Floats, steps: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """A bar's terms of Parkinson, Garman-Klass and Rogers-Satchell, and its open against the close before."""
     rows = len(opened)
     reach, garman_klass, rogers_satchell, overnight = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
@@ -65,4 +63,5 @@ def _estimates(
 
 @compiled  # type: ignore[untyped-decorator]
 def _floored_root(variance: float) -> float:
-    return larger(np.sqrt(larger(variance, 0.0)), FLOOR)
+    root: float = larger(np.sqrt(larger(variance, 0.0)), FLOOR)
+    return root

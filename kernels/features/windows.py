@@ -23,7 +23,7 @@ from kernels.features.ladders import (
     extreme_ladder,
     level_ratios,
     moment_ladder,
-    pair_ladder,
+    product_ladder,
     spread_ladder,
     sum_ladder,
 )
@@ -34,17 +34,31 @@ Floats = NDArray[np.float64]
 class LevelPath:
     """Levels L_t = L_{t-1} exp(step_t), known through their ratios only.
 
-    ratios: float64 [blocks, rows], L_{t-n} / L_t by the first row of the window of n rows, for each n of the blocks of
-        the windows it is made for.
+    blocks: sizes of the blocks of the windows it is made for.
+    ratios: float64 [blocks, rows], L_{t-n} / L_t by the first row of the window of n rows, for each n of the blocks.
     """
 
     def __init__(self, steps: Floats, sizes: Sequence[int]) -> None:
         """Windows over levels may have the given sizes."""
-        self.sizes = tuple(sizes)
+        self.blocks = _ratio_blocks(tuple(sizes))
         self._totals = {1: steps}
-        climb = _ratio_ladder(self.sizes)
+        self._powers: dict[tuple[float, tuple[int, ...]], Floats] = {}
+        climb = _ratio_ladder(self.blocks)
         self.ratios = np.empty((len(climb) + 1, len(steps)))
         level_ratios(np.exp(-steps), climb, self.ratios)
+
+    def powers(self, power: float, blocks: tuple[int, ...]) -> Floats:
+        """Ratios of the blocks to the power 0.5 or -1, [blocks, rows]."""
+        if (power, blocks) not in self._powers:
+            made = np.empty((len(blocks), self.ratios.shape[1]))
+            for row, size in zip(made, blocks, strict=True):
+                ratio = self.ratios[self.blocks.index(size)]
+                if power == 0.5:
+                    np.sqrt(ratio, out=row)
+                else:
+                    np.divide(1.0, ratio, out=row)
+            self._powers[power, blocks] = made
+        return self._powers[power, blocks]
 
     def total(self, rows: int) -> Floats:
         """Sum of the steps of `rows` rows, ln(L_t / L_{t-rows}), by first row of the window."""
@@ -87,8 +101,7 @@ def window_sums(
         decay: the weight of the row j rows back is decay ** j.
     """
     out = np.empty((len(sizes), len(values)))
-    climb = ladder(tuple(sizes), _blocks(path))
-    sum_ladder(values, _ratios(path), power, climb, _step_weights(tuple(sizes), decay), out)
+    sum_ladder(values, *_climbed(sizes, path, power), _step_weights(tuple(sizes), decay), out)
     return dict(zip(sizes, out, strict=True))
 
 
@@ -104,22 +117,22 @@ def decay_weight(size: int, decay: float) -> float:
 def window_extremes(values: Floats, sizes: Sequence[int], path: LevelPath, larger: bool) -> dict[int, Floats]:
     """Largest (or smallest) level over the last rows in units of the last level, at the last row, by size of window."""
     out = np.empty((len(sizes), len(values)))
-    extreme_ladder(values, path.ratios, ladder(tuple(sizes), path.sizes), larger, out)
+    extreme_ladder(values, *_climbed(sizes, path), larger, out)
     return dict(zip(sizes, out, strict=True))
 
 
 def mean_and_spread(
-    values: Floats, sizes: Sequence[int], path: LevelPath | None = None
+    values: Floats, sizes: Sequence[int], path: LevelPath | None = None, power: float = 1.0
 ) -> dict[int, tuple[Floats, Floats]]:
     """Mean and sum of squared deviations from it over windows of each size, at the last row.
 
     Args:
         values: [n].
         sizes: rows of the windows, each on the ladder of the largest.
-        path: where given, values are levels in units of their own row's level.
+        path, power: where given, values are in (their own row's level) ** power.
     """
     out = np.empty((len(sizes), 2, len(values)))
-    spread_ladder(values, _ratios(path), ladder(tuple(sizes), _blocks(path)), out)
+    spread_ladder(values, *_climbed(sizes, path, power), out)
     return {size: (out[place, 0], out[place, 1]) for place, size in enumerate(sizes)}
 
 
@@ -130,44 +143,45 @@ def central_moments(values: Floats, size: int) -> tuple[Floats, Floats, Floats]:
     return out[0, 1], out[0, 2], out[0, 3]
 
 
-def comoments(
-    left: Floats, right: Floats, size: int, path: LevelPath | None = None, power: float = 1.0
-) -> tuple[Floats, Floats, Floats]:
-    """Sums of squared deviations of left and of right and of their products over a window, at the last row.
+def products(left: Floats, right: Floats, size: int, path: LevelPath | None = None, power: float = 1.0) -> Floats:
+    """Sum of the products of the deviations of left and of right from their means over a window, at the last row.
 
     Args:
         left, right: [n].
         size: rows of the window.
-        path, power: where given, right is measured in (its own row's level) ** power; power is 1 or 0.5.
+        path, power: where given, right is measured in (its own row's level) ** power.
     """
-    out = np.empty((1, 5, len(left)))
-    pair_ladder(left, right, _ratios(path), power, ladder((size,), _blocks(path)), out)
-    return out[0, 2], out[0, 3], out[0, 4]
+    out = np.empty((1, 3, len(left)))
+    product_ladder(left, right, *_climbed((size,), path, power), out)
+    return np.asarray(out[0, 2])
 
 
-def _ratios(path: LevelPath | None) -> Floats | None:
-    return None if path is None else path.ratios
-
-
-def _blocks(path: LevelPath | None) -> tuple[int, ...]:
-    return () if path is None else path.sizes
+def _climbed(sizes: Sequence[int], path: LevelPath | None, power: float = 1.0) -> tuple[Floats | None, Ladder]:
+    """The ratios of a path and the ladder of the windows."""
+    if path is None:
+        return None, ladder(tuple(sizes), ())
+    if power == 1.0:
+        return path.ratios, ladder(tuple(sizes), path.blocks)
+    blocks = _newer_blocks(tuple(sizes))
+    return path.powers(power, blocks), ladder(tuple(sizes), blocks)
 
 
 @lru_cache(maxsize=256)
-def ladder(sizes: tuple[int, ...], path_sizes: tuple[int, ...]) -> Ladder:
-    """The ladder (kernels.features.ladders) of windows of the given sizes, through levels of a path where it has sizes.
+def ladder(sizes: tuple[int, ...], blocks: tuple[int, ...]) -> Ladder:
+    """The ladder (kernels.features.ladders) of windows of the given sizes; `blocks` are the rows of its ratios, if any.
 
     Raises:
-        ValueError: a size is not on the ladder of the largest, or the path was not made for it.
+        ValueError: a size is not on the ladder of the largest, or there are ratios, but not of all its blocks.
     """
     climb = _climb(max(sizes))
     places = {size: place for place, size in enumerate(sizes)}
     if not {*places} <= {older + newer for older, newer in climb}:
-        raise ValueError(f"windows of {sizes} rows do not lie on one ladder; sum them apart")
-    rows = {size: row for row, size in enumerate(_ratio_blocks(path_sizes))} if path_sizes else {}
-    if path_sizes and not {newer for _, newer in climb} <= {*rows}:
-        raise ValueError(f"windows of {sizes} rows over a path made for {path_sizes}; name the size where it is made")
-    steps = [(older, newer, rows.get(newer, -1), places.get(older + newer, -1)) for older, newer in climb]
+        raise ValueError(f"windows of {sizes} rows do not lie on one ladder; compute them apart")
+    if blocks and not {newer for _, newer in climb} <= {*blocks}:
+        raise ValueError(f"windows of {sizes} rows on a path without them; name their sizes where the path is made")
+    steps = [
+        (older, newer, blocks.index(newer) if blocks else -1, places.get(older + newer, -1)) for older, newer in climb
+    ]
     return np.array(steps, np.int64).reshape(-1, 4)
 
 
@@ -178,9 +192,8 @@ def _step_weights(sizes: tuple[int, ...], decay: float) -> Floats:
 
 
 @lru_cache(maxsize=16)
-def _ratio_ladder(sizes: tuple[int, ...]) -> Ladder:
-    """For `level_ratios`: how each block of the windows is made of two others."""
-    blocks = _ratio_blocks(sizes)
+def _ratio_ladder(blocks: tuple[int, ...]) -> Ladder:
+    """For `level_ratios`: how each block is made of two others."""
     row = {size: index for index, size in enumerate(blocks)}
     steps = [(size - newer_part(size), row[size - newer_part(size)], row[newer_part(size)]) for size in blocks[1:]]
     return np.array(steps, np.int64).reshape(-1, 3)
@@ -191,6 +204,11 @@ def _ratio_blocks(sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Sizes of all newer blocks of the windows, and of the blocks these are made of, smallest first."""
     newer = {part for size in sizes for _, part in _climb(size)}
     return tuple(sorted({1} | {older + part for size in newer for older, part in _climb(size)}))
+
+
+@lru_cache(maxsize=64)
+def _newer_blocks(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted({newer for _, newer in _climb(max(sizes))}))
 
 
 def _climb(size: int) -> list[tuple[int, int]]:

@@ -9,9 +9,9 @@ from kernels.features.windows import (
     LevelPath,
     at_end,
     central_moments,
-    comoments,
     decay_weight,
     mean_and_spread,
+    products,
     window_extremes,
     window_sum,
 )
@@ -71,7 +71,7 @@ def test_higher_moments_and_comoments_equal_one_window_at_a_time():
     for power, ours in ((2, second), (3, third), (4, fourth)):
         expected = naive(lambda w, power=power: ((w - w.mean()) ** power).sum(), x, 23)
         np.testing.assert_allclose(ours, expected, rtol=1e-11, atol=1e-12)
-    left, right, product = comoments(x, y, 23)
+    left, right, product = mean_and_spread(x, (23,))[23][1], mean_and_spread(y, (23,))[23][1], products(x, y, 23)
     for end in (23, 80, 150):
         covariance = np.cov(x[end - 23 : end], y[end - 23 : end]) * 22
         np.testing.assert_allclose([left[end - 1], product[end - 1]], covariance[0], rtol=1e-12)
