@@ -92,10 +92,12 @@ def _sources(starts: tuple[str, ...]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Module:
-    """What the key needs of a module: a hash of its normal source and the names it imports."""
+    """What the key needs of a module: a hash of its normal source, the names it imports, and which state of which file."""
 
     source: str
     imports: tuple[str, ...]
+    path: Path
+    changed: int
 
 
 def _closure(start: str, packages: frozenset[str]) -> set[str]:
@@ -104,12 +106,18 @@ def _closure(start: str, packages: frozenset[str]) -> set[str]:
     waiting = [start]
     while waiting:
         current = waiting.pop()
-        if current in found:
-            continue
-        found.add(current)
-        names = _read_module(current).imports
-        waiting.extend(name for name in names if name.partition(".")[0] in packages and _find_source(name) is not None)
+        if current not in found:
+            found.add(current)
+            waiting.extend(_modules_among(_read_module(current), packages))
     return found
+
+
+@lru_cache(maxsize=2048)
+def _modules_among(importer: _Module, packages: frozenset[str]) -> tuple[str, ...]:
+    """The modules of the packages among what a module imports, found once for each state of its file."""
+    return tuple(
+        name for name in importer.imports if name.partition(".")[0] in packages and _find_source(name) is not None
+    )
 
 
 def _read_module(name: str) -> _Module:
@@ -133,7 +141,7 @@ def _parse_module(name: str, path: Path, changed: int, size: int) -> _Module:
             base = _absolute(node, package)
             names.add(base)
             names.update(f"{base}.{alias.name}" for alias in node.names)
-    return _Module(hashlib.sha256(normal_source(source).encode()).hexdigest(), tuple(sorted(names)))
+    return _Module(hashlib.sha256(normal_source(source).encode()).hexdigest(), tuple(sorted(names)), path, changed)
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:

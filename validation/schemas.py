@@ -106,9 +106,10 @@ def _refused(table: pd.DataFrame, name: str, rules: bool) -> pd.DataFrame | None
     columns = {column: _column(pandera, *rule) for column, rule in TABLES[name].items()}
     if name == "feature set":
         columns[_FEATURES] = pandera.Column(regex=True, required=False, nullable=True)
+    # In place: nothing is converted, so there is nothing that a copy of the table would protect.
     checks = [_check(pandera, rule.passes, rule.text) for rule in ROW_RULES.get(name, ())] if rules else []
     try:
-        pandera.DataFrameSchema(columns, checks=checks, strict=True).validate(table, lazy=True)
+        pandera.DataFrameSchema(columns, checks=checks, strict=True).validate(table, lazy=True, inplace=True)
     except pandera.errors.SchemaErrors as errors:
         cases: pd.DataFrame = errors.failure_cases
         return cases
