@@ -14,7 +14,7 @@ def order_by(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
         keys: [n] each, numbers without NaN.
     """
     order = np.arange(len(keys[0]))
-    tied = order
+    tied = np.arange(len(order))  # places whose rows have equals so far
     group = np.zeros(len(order), np.int64)  # of each tied row: those whose earlier keys are equal
     for key in keys if len(order) > 1 else ():
         rows = order[tied]
