@@ -28,7 +28,7 @@ def level_ratios(first: Floats, ladder: Ladder, out: Floats) -> None:
     out[0] = first
     for step in range(len(ladder)):
         older, left, right = ladder[step]
-        rows = out.shape[1] - older
+        rows = max(0, out.shape[1] - older)
         _multiply(out[left][:rows], out[right][older:], out[step + 1][:rows])
         out[step + 1][rows:] = np.nan
 
@@ -42,14 +42,15 @@ def _multiply(left: Floats, right: Floats, out: Floats) -> None:
 @_compiled  # type: ignore[untyped-decorator]
 def sum_ladder(values: Floats, ratios: Any, ladder: Ladder, weights: Floats, out: Floats) -> None:
     """Sums of windows, out [places, rows]; on each step the older block counts `weights[step]` times."""
-    out[:] = np.nan
     scratch = np.empty((2, len(values)))
     state = values
     for step in range(len(ladder)):
         older, newer, level, place = ladder[step]
         rows = len(values) - older - newer + 1
+        if place >= 0:
+            out[place][: older + newer - 1] = np.nan
         if rows < 1:
-            return
+            continue
         target = out[place][older + newer - 1 :] if place >= 0 else scratch[step % 2][:rows]
         block = state if newer == older else values
         ratio = None if ratios is None else ratios[level][older : older + rows]
@@ -60,14 +61,15 @@ def sum_ladder(values: Floats, ratios: Any, ladder: Ladder, weights: Floats, out
 @_compiled  # type: ignore[untyped-decorator]
 def extreme_ladder(values: Floats, ratios: Floats, ladder: Ladder, larger: bool, out: Floats) -> None:
     """Largest or smallest levels of windows in units of the last level, out [places, rows]."""
-    out[:] = np.nan
     scratch = np.empty((2, len(values)))
     state = values
     for step in range(len(ladder)):
         older, newer, level, place = ladder[step]
         rows = len(values) - older - newer + 1
+        if place >= 0:
+            out[place][: older + newer - 1] = np.nan
         if rows < 1:
-            return
+            continue
         target = out[place][older + newer - 1 :] if place >= 0 else scratch[step % 2][:rows]
         block = state if newer == older else values
         ratio = ratios[level][older : older + rows]
@@ -81,15 +83,16 @@ def extreme_ladder(values: Floats, ratios: Floats, ladder: Ladder, larger: bool,
 @_compiled  # type: ignore[untyped-decorator]
 def spread_ladder(values: Floats, ratios: Any, ladder: Ladder, out: Floats) -> None:
     """Means and sums of squared deviations of windows, out [places, 2, rows]."""
-    out[:] = np.nan
     single, scratch = np.zeros((2, len(values))), np.empty((2, 2, len(values)))
     single[0] = values
     state, start = single, 0
     for step in range(len(ladder)):
         older, newer, level, place = ladder[step]
         rows = len(values) - older - newer + 1
+        if place >= 0:
+            out[place][:, : older + newer - 1] = np.nan
         if rows < 1:
-            return
+            continue
         block, first = (state, start + older) if newer == older else (single, older)
         target, begin = (out[place], older + newer - 1) if place >= 0 else (scratch[step % 2], 0)
         ratio = None if ratios is None else ratios[level][older : older + rows]
@@ -100,15 +103,16 @@ def spread_ladder(values: Floats, ratios: Any, ladder: Ladder, out: Floats) -> N
 @_compiled  # type: ignore[untyped-decorator]
 def moment_ladder(values: Floats, ladder: Ladder, out: Floats) -> None:
     """Means and sums of the second to fourth power of the deviations of windows, out [places, 4, rows]."""
-    out[:] = np.nan
     single, scratch = np.zeros((4, len(values))), np.empty((2, 4, len(values)))
     single[0] = values
     state, start = single, 0
     for step in range(len(ladder)):
         older, newer, _, place = ladder[step]
         rows = len(values) - older - newer + 1
+        if place >= 0:
+            out[place][:, : older + newer - 1] = np.nan
         if rows < 1:
-            return
+            continue
         block, first = (state, start + older) if newer == older else (single, older)
         target, begin = (out[place], older + newer - 1) if place >= 0 else (scratch[step % 2], 0)
         merge_four(_four(state, start, rows), _four(block, first, rows), older, newer, _four(target, begin, rows))
@@ -121,15 +125,16 @@ def product_ladder(left: Floats, right: Floats, ratios: Any, ladder: Ladder, out
 
     ratios: of right's levels, None where it has none; left has none.
     """
-    out[:] = np.nan
     single, scratch = np.zeros((3, len(left))), np.empty((2, 3, len(left)))
     single[0], single[1] = left, right
     state, start = single, 0
     for step in range(len(ladder)):
         older, newer, level, place = ladder[step]
         rows = len(left) - older - newer + 1
+        if place >= 0:
+            out[place][:, : older + newer - 1] = np.nan
         if rows < 1:
-            return
+            continue
         block, first = (state, start + older) if newer == older else (single, older)
         target, begin = (out[place], older + newer - 1) if place >= 0 else (scratch[step % 2], 0)
         ratio = None if ratios is None else ratios[level][older : older + rows]
