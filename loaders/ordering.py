@@ -1,11 +1,13 @@
 """Sort orders of tables that mostly are in order already, as files of market data are."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 
-def order_by(*keys: NDArray[np.generic]) -> NDArray[np.int64]:
+def order_by(*keys: NDArray[Any]) -> NDArray[np.int64]:
     """Rows sorted by the first key, among equal ones by the next, and so on; stable, np.lexsort(keys[::-1]).
 
     Only rows whose earlier keys are equal are looked at again, and keys that rise already cost no sort.
