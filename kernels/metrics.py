@@ -81,8 +81,9 @@ METRICS: dict[str, Metric] = {
         ("drawdown",), lambda t: t["drawdown"],
     ),
     "max_drawdown_duration": Metric(
-        "most bars from the last touch of a peak to its recovery, or to the end", _WIDE, "", ("longest_drawdown",),
-        lambda t: t["longest_drawdown"], more_is_better=False,
+        "most bars from the last touch of a peak to its recovery, or to the end", _WIDE, "",
+        ("longest_drawdown", "since_peak"), lambda t: np.maximum(t["longest_drawdown"], t["since_peak"]),
+        more_is_better=False,
     ),
     "ulcer_index": Metric(
         "√mean((equity / peak - 1)²) at the ends of the n periods, the capital being the first peak; a fraction",
@@ -103,9 +104,9 @@ METRICS: dict[str, Metric] = {
         _BENCHMARK, st.beta, more_is_better=False,
     ),
     "best_session": Metric("largest return of a period", _WIDE, _RUIN, ("best_return", "lowest"),
-                           lambda t: st.solvent(t, t["best_return"])),
+                           lambda t: st.extreme(t, t["best_return"])),
     "worst_session": Metric("least return of a period", _WIDE, _RUIN, ("worst_return", "lowest"),
-                            lambda t: st.solvent(t, t["worst_return"])),
+                            lambda t: st.extreme(t, t["worst_return"])),
     "positive_sessions": Metric("periods with a return above 0 / n", _WIDE, _RUIN, ("gains", "lowest"),
                                 lambda t: st.solvent(t, t["gains"] / t.periods)),
     "recovery_factor": Metric(
@@ -142,8 +143,8 @@ METRICS: dict[str, Metric] = {
         "mean number of bars at whose close a closed round trip was held", _OWN, _NO_TRADE, ("held_bars", "trades"),
         lambda t: st.ratio(t["held_bars"], t["trades"]), more_is_better=False,
     ),
-    "exposure": Metric("bars with a position at the close / scored bars", _WIDE, "", ("exposed_bars",),
-                       lambda t: t["exposed_bars"] / t.bars),
+    "exposure": Metric("bars with a position at the close / scored bars", _WIDE, "", ("held_bars", "age"),
+                       lambda t: (t["held_bars"] + t["age"]) / t.bars),
     "turnover": Metric(
         "notional traded, both sides / mean equity at the closes / years", _OWN, _RUIN,
         ("notional_traded", "equity_sum", "lowest"),

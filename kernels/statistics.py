@@ -59,6 +59,11 @@ def solvent(t: Totals, values: Array) -> Array:
     return np.where(t["lowest"] > 0.0, values, np.nan)
 
 
+def extreme(t: Totals, values: Array) -> Array:
+    """The best or worst return, NaN where no period had one or the account is ruined."""
+    return solvent(t, np.where(np.isinf(values), np.nan, values))
+
+
 def ratio(above: Array, below: Array | float) -> Array:
     """The quotient, NaN where the divisor is 0."""
     return np.where(np.asarray(below) != 0.0, above / below, np.nan)

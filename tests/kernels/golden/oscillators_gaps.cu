@@ -3,17 +3,17 @@ typedef double real;
 typedef double2 real2;
 
 __device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
-__device__ __forceinline__ void prefetch(const real* address) {
+__device__ __forceinline__ size_t afresh(size_t place) {
 #ifdef __CUDA_ARCH__
-    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));
+    asm volatile("" : "+l"(place));
 #endif
+    return place;
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting6, const real setting7, const real setting8, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1, const real* __restrict__ family2, const int columns2, const real* __restrict__ family3, const int columns3) {
-    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
-    if (thread >= count) return;
-    const int lane = order[thread];
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting6, const real setting7, const real setting8, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1, const real* __restrict__ family2, const int columns2, const real* __restrict__ family3, const int columns3) {
+    const int lane = blockIdx.x * blockDim.x + threadIdx.x;
+    if (lane >= count) return;
     const size_t all = count;
     real s0 = states[0 * all + lane];
     real s1 = states[1 * all + lane];
@@ -26,7 +26,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s8 = states[8 * all + lane];
     real s9 = states[9 * all + lane];
     real s10 = states[10 * all + lane];
-    real s11 = states[11 * all + lane];
+    int s11 = (int)states[11 * all + lane];
     const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
     const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
     const real* f2 = family2 + (size_t)start * columns2 + index[2 * all + lane];
@@ -34,7 +34,6 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     const real* record = rows + (size_t)start * 8;
 #pragma unroll 1
     for (int t = start; t < stop; ++t, record += 8, f0 += columns0, f1 += columns1, f2 += columns2, f3 += columns3) {
-        if (t + 1 < stop) { prefetch(f0 + 1 * (size_t)columns0); prefetch(f1 + 1 * (size_t)columns1); prefetch(f2 + 1 * (size_t)columns2); prefetch(f3 + 1 * (size_t)columns3); }
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
@@ -103,9 +102,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v79 = s8;
             const real v83 = s9;
             const real v89 = s10;
-            const real v97 = s11;
+            const int v97 = s11;
             real v54 = v48;
-            real v99 = v97;
+            int v99 = v97;
             if (v47) {
                 const real v49 = v36 - v38;
                 const real v50 = fabs(v49);
@@ -117,7 +116,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const bool v94 = v93 <= v3;
                 const bool v95 = v92 & v94;
                 const bool v96 = v47 & v95;
-                const real v98 = v97 + v18;
+                const int v98 = v97 + 1;
                 v99 = (v96 ? v98 : v97);
             }
             const real v56 = v46 - v54;
@@ -234,9 +233,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v74 = s8;
             const real v75 = s9;
             const real v76 = s10;
-            const real v82 = s11;
+            const int v82 = s11;
             real v54 = v48;
-            real v84 = v82;
+            int v84 = v82;
             if (v47) {
                 const real v49 = v36 - v38;
                 const real v50 = fabs(v49);
@@ -248,7 +247,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const bool v79 = v78 <= v3;
                 const bool v80 = v77 & v79;
                 const bool v81 = v47 & v80;
-                const real v83 = v82 + v18;
+                const int v83 = v82 + 1;
                 v84 = (v81 ? v83 : v82);
             }
             const real v56 = v46 - v54;
@@ -277,16 +276,17 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             s11 = v84;
         }
     }
-    states[0 * all + lane] = canonical(s0);
-    states[1 * all + lane] = canonical(s1);
-    states[2 * all + lane] = canonical(s2);
-    states[3 * all + lane] = canonical(s3);
-    states[4 * all + lane] = canonical(s4);
-    states[5 * all + lane] = canonical(s5);
-    states[6 * all + lane] = canonical(s6);
-    states[7 * all + lane] = canonical(s7);
-    states[8 * all + lane] = canonical(s8);
-    states[9 * all + lane] = canonical(s9);
-    states[10 * all + lane] = canonical(s10);
-    states[11 * all + lane] = canonical(s11);
+    real* last = states + afresh(lane);
+    last[0 * all] = canonical(s0);
+    last[1 * all] = canonical(s1);
+    last[2 * all] = canonical(s2);
+    last[3 * all] = canonical(s3);
+    last[4 * all] = canonical(s4);
+    last[5 * all] = canonical(s5);
+    last[6 * all] = canonical(s6);
+    last[7 * all] = canonical(s7);
+    last[8 * all] = canonical(s8);
+    last[9 * all] = canonical(s9);
+    last[10 * all] = canonical(s10);
+    last[11 * all] = (real)s11;
 }
