@@ -14,6 +14,7 @@ from kernels.features.windows import (
     products,
     window_extremes,
     window_sum,
+    window_sums,
 )
 
 
@@ -105,6 +106,34 @@ def test_missing_value_lives_as_long_as_it_is_in_the_window():
     np.testing.assert_array_equal(lowest, [np.nan] * 7 + [1.0])
     np.testing.assert_array_equal(window_sum(x, 3), [np.nan] * 7 + [7.0])
     np.testing.assert_array_equal(mean_and_spread(x, (2,))[2][0], [np.nan, np.nan, np.nan, 4.0, np.nan, np.nan, 3, 1.5])
+
+
+def test_windows_longer_than_the_series_are_missing_and_shorter_ones_of_their_ladder_are_not():
+    x = np.random.default_rng(3).normal(size=70)
+    sums = window_sums(x, (60, 240))
+    np.testing.assert_allclose(sums[60], naive(np.sum, x, 60), rtol=1e-12, atol=1e-12)
+    assert np.isnan(sums[240]).all()
+    assert np.isnan(mean_and_spread(x[:20], (60,))[60]).all()
+
+
+@pytest.mark.parametrize("power", [0.5, -1.0])
+def test_values_in_powers_of_their_level(power):
+    rng = np.random.default_rng(8)
+    steps, own = rng.normal(0, 0.01, 150), rng.random(150) + 0.5
+    levels = np.exp(np.cumsum(steps)) ** power
+    path = LevelPath(steps, (60,))
+    total = window_sum(own, 60, path, power)
+    np.testing.assert_allclose(total * levels, naive(np.sum, own * levels, 60), rtol=1e-12)
+    shift = rng.normal(size=150)
+    together = products(shift, own, 60, path, power)[149] * levels[149]
+    assert together == pytest.approx(59 * np.cov(shift[90:], (own * levels)[90:])[0, 1], rel=1e-10)
+
+
+def test_windows_of_other_ladders_or_of_another_path_are_refused():
+    with pytest.raises(ValueError, match=r"\(20, 60\) rows do not lie on one ladder"):
+        window_sums(np.ones(100), (20, 60))
+    with pytest.raises(ValueError, match="path without them"):
+        window_sum(np.ones(100), 60, LevelPath(np.zeros(100), (14,)))
 
 
 def test_values_before_the_first_full_window_are_missing():
