@@ -5,6 +5,7 @@ memory limit run one part after another; the parts do not change any value. In f
 the other executors'; fp32 rounds every operation to single precision and is for scanning alone.
 """
 
+import math
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,15 @@ SHARE_OF_FREE_MEMORY = 0.8
 
 REGISTERS = 65_536
 """Registers of a multiprocessor, on every architecture since compute capability 3.5; handed out by eights a thread."""
+
+
+PLACES = 2**32
+"""Values of a family that a kernel's 32-bit places can reach."""
+
+SPILL, AMPLE = 32, 4
+"""Where at most so many blocks fit, one block more is worth that many spilled bytes a thread: with all streamed metrics
+111 became 124 G bar-steps/s on an H200 (docs/benchmarks/sweep_cuda.md).
+"""
 
 
 class DeviceMemoryError(MemoryError):
@@ -98,7 +108,14 @@ class CudaExecutor:
         rows = np.zeros((len(inputs.rows), record.width), self._real)
         rows[:, : len(record.varying)] = inputs.rows[:, list(record.varying)]
         settings = [self._real(inputs.rows[0, row]) for row in record.settings]
-        families = [cupy.asarray(f, dtype=self._real, order="C") for f in inputs.families[: family_count(program)]]
+        read = inputs.families[: family_count(program)]
+        for family in read:
+            if math.prod(family.shape) >= PLACES:
+                raise DeviceMemoryError(
+                    f"a family of rows holds {family.shape[0]:,} bars x {family.shape[1]:,} assignments, {PLACES:,} values "
+                    "is the limit: give a smaller row_bytes, so that lanes run in chunks, or fewer bars"
+                )
+        families = [cupy.asarray(family, dtype=self._real, order="C") for family in read]
         return [cupy.asarray(rows), cupy.asarray(inputs.event.view(np.uint8)), settings, families]
 
     def _launch(
@@ -159,8 +176,8 @@ class CudaExecutor:
         return self._chosen[program]
 
     def _best(self, program: Program) -> Kernel:
-        """The kernel with the most blocks on a multiprocessor that keeps all values in registers; of those the most
-        unrolled.
+        """The kernel with the most blocks on a multiprocessor that keeps all values in registers, but for few bytes where
+        few blocks fit; of those the most unrolled.
         """
         if self._modules is None:
             self._modules = Modules(self.cache)
@@ -170,9 +187,9 @@ class CudaExecutor:
         blocks = REGISTERS // (-(-plain.registers // 8) * 8 * Shape().threads)
         for wanted in (blocks + 1, blocks) if self.precision == "fp64" else (blocks,):
             shapes = (Shape(blocks=wanted, unroll=unroll) for unroll in (4, 2, 1))
-            crowded = self._compiled(program, Shape(blocks=wanted))
-            if crowded.local_bytes == 0:
-                return next(k for k in (self._compiled(program, shape) for shape in shapes) if k.local_bytes == 0)
+            spilled = SPILL if wanted > blocks and blocks <= AMPLE else 0
+            if self._compiled(program, Shape(blocks=wanted)).local_bytes <= spilled:
+                return next(k for k in (self._compiled(program, shape) for shape in shapes) if k.local_bytes <= spilled)
         return plain
 
     def _compiled(self, program: Program, shape: Shape) -> Kernel:

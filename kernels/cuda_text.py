@@ -15,7 +15,7 @@ import numpy as np
 
 from kernels.counters import counting_states, whole_registers
 from kernels.opcodes import BOOL, OPCODES
-from kernels.program import Instruction, Program
+from kernels.program import Program
 from kernels.sinking import Branch, otherwise, schedule
 from kernels.specialise import quiet
 
@@ -83,7 +83,7 @@ def cuda_text(program: Program, precision: str = "fp64", shape: Shape = Shape())
     ``run`` advances ``count`` lanes over bars [start, stop): ``rows`` [bars, record], ``event`` [bars], ``index``
     [families, lanes], ``lanes`` [lane values, lanes], ``states`` [states, lanes], updated in place,
     ``outputs`` [outputs, stop - start, lanes]; settings by value, so that they take no registers; and for each family
-    its matrix and its number of columns. A thread is a lane.
+    its matrix and its number of columns, together fewer than 2^32 values. A thread is a lane.
     """
     printer = _Printer(program, precision, shape)
     return "\n".join(printer.lines()) + "\n"
@@ -142,28 +142,21 @@ class _Printer:
         ]
 
     def _body(self) -> list[str]:
-        width = self.records.width
         lines = [
             "const int lane = blockIdx.x * blockDim.x + threadIdx.x;",
             "if (lane >= count) return;",
             "const size_t all = count;",
             *(self._opening(name, place) for name, place in self.state.items()),
             *(f"const real lane{place} = lanes[{place} * all + lane];" for place in self.lanes),
-            *(
-                f"const real* f{place} = family{place} + (size_t)start * columns{place} + index[{place} * all + lane];"
-                for place in range(self.families)
-            ),
-            f"const real* record = rows + (size_t)start * {width};",
+            *(f"const unsigned f{place} = index[{place} * all + lane];" for place in range(self.families)),
         ]
         if self.program.outputs:
             lines.append("real* out = outputs + lane;")
-        moves = [f"record += {width}", *(f"f{place} += columns{place}" for place in range(self.families))]
-        if self.program.outputs:
-            moves.append("out += all")
         return [
             *lines,
             f"#pragma unroll {self.shape.unroll}",
-            f"for (int t = start; t < stop; ++t, {', '.join(moves)}) {{",
+            f"for (int t = start; t < stop; ++t{', out += all' if self.program.outputs else ''}) {{",
+            f"    const real* record = rows + (size_t)t * {self.records.width};",
             *_indented(1, self._bar()),
             "}",
             "real* last = states + afresh(lane);",
@@ -254,7 +247,8 @@ class _Printer:
             return f"s{self.state[item.detail]}"
         if item.op == "family":
             family, lag = item.detail
-            return f"__ldg(f{family}{f' - {lag} * (size_t)columns{family}' if lag else ''})"
+            bar = f"(t - {lag})" if lag else "t"
+            return f"__ldg(family{family} + ({bar} * (unsigned)columns{family} + f{family}))"
         if item.op == "lane":
             found = f"lane{item.detail}"
         elif item.detail in self.records.settings:

@@ -140,7 +140,7 @@ class SweepResult:
         for low in range(0, self._combinations, LANES_A_COUNT):
             part = {name: values[low : low + LANES_A_COUNT] for name, values in self._lanes.items()}
             count = min(LANES_A_COUNT, self._combinations - low)
-            ruined += sum(int((one["lowest"] <= 0.0).sum()) for one in self._plan.totals(["lowest"], part, count))
+            ruined += sum(int((one["solvent"] <= 0.0).sum()) for one in self._plan.totals(["solvent"], part, count))
         if not ruined:
             return "no trade, or constant returns"
         others = "" if ruined == len(self.table) else "; the others: no trade, or constant returns"

@@ -56,7 +56,7 @@ def total_return(t: Totals) -> Array:
 
 def solvent(t: Totals, values: Array) -> Array:
     """The values, NaN where the account is ruined."""
-    return np.where(t["lowest"] > 0.0, values, np.nan)
+    return np.where(t["solvent"] > 0.0, values, np.nan)
 
 
 def extreme(t: Totals, values: Array) -> Array:

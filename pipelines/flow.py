@@ -16,6 +16,7 @@ from pipelines.planning import plan
 from pipelines.serial_runner import run_serial
 from pipelines.settings import Settings
 from pipelines.store import Store
+from pipelines.store_leases import held
 
 MOST_COMBINATIONS = 20_000_000
 
@@ -69,7 +70,8 @@ def check_features(settings: Settings) -> None:
 def fold_count(settings: Settings, store: Store) -> int:
     """Return how many folds the data has, computing what that needs where it is not cached."""
     graph = flow_graph(settings, ()).needed_for(["folds"])
-    run_serial([row.task for row in plan(graph, store) if not row.cached], store, lambda outcome: None)
+    with held(store, [task.key for task in graph.tasks]):
+        run_serial([row.task for row in plan(graph, store) if not row.cached], store, lambda outcome: None)
     count = known_fold_count(graph, store)
     assert count is not None  # it has just been computed
     return count

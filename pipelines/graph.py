@@ -127,9 +127,10 @@ def build_graph(
     made: dict[str, list[Task]] = {}
     for node in nodes:
         code = keys.code_digest(typing.cast(types.FunctionType, node.function))
+        versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
         if node.modules and (modules := setting_at(settings, node.modules)):
             code = keys.digest([code, keys.modules_digest(modules)])
-        versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
+            versions |= keys.imported_versions(modules)
         if node.split is not None:
             versions |= keys.arithmetic()
         made[node.name] = [_task(node, place, made, tree, files, code, versions) for place in _places(node.per, axes)]

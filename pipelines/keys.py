@@ -71,6 +71,24 @@ def modules_digest(names: Iterable[str]) -> str:
     return digest(_sources(tuple(names)))
 
 
+def imported_versions(names: Iterable[str]) -> dict[str, str]:
+    """Return the versions of the installed libraries that modules import, by themselves or through their own packages."""
+    tops = {name.partition(".")[0] for name in names}
+    own = {*FIRST_PARTY, *tops}
+    found = {top for name in _reached(tuple(names), tops) for top in _tops(_read_module(name).imports)} - own
+    installed = importlib.metadata.packages_distributions()
+    return installed_versions({library for top in found for library in installed.get(top, ())})
+
+
+def _reached(starts: tuple[str, ...], packages: Iterable[str]) -> set[str]:
+    """Modules of `packages` that the given ones reach."""
+    return {name for start in starts for name in _closure(start, frozenset(packages))}
+
+
+def _tops(imports: Iterable[str]) -> set[str]:
+    return {name.partition(".")[0] for name in imports}
+
+
 def normal_source(source: str) -> str:
     """Return the source without comments, docstrings and layout; equal over Python versions (unlike ast.dump)."""
     tree = ast.parse(source)
@@ -86,8 +104,7 @@ def normal_source(source: str) -> str:
 def _sources(starts: tuple[str, ...]) -> dict[str, str]:
     """Map every module that the given ones reach to the hash of its source."""
     packages = frozenset((*FIRST_PARTY, *(name.partition(".")[0] for name in starts)))
-    modules = {name for start in starts for name in _closure(start, packages)}
-    return {name: _read_module(name).source for name in sorted(modules)}
+    return {name: _read_module(name).source for name in sorted(_reached(starts, packages))}
 
 
 @dataclass(frozen=True)

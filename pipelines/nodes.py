@@ -41,7 +41,7 @@ NODES = (
          files={"statistics_files": "statistics", "definition_files": "definitions"}),
     Node("rolled", rolled_bars, inputs={"parts": "outrights", "open_interest": "open_interest"}, files={"schedule_files": "roll_schedule"},
          settings={"session": "instrument.session", "roll": "instrument.roll"}, gate=boundaries.gate_rolled),
-    Node("gaps", gap_report, inputs={"outrights": "outrights.bars", "reports": "outrights.report", "rolled": "rolled"},
+    Node("gaps", gap_report, inputs={"reports": "outrights.report", "rolled": "rolled"},
          settings={"session": "instrument.session"}, libraries=CALENDAR),
     Node("sanitised", sanitise_rolled, inputs={"rolled": "rolled.bars"}, settings={"rules": "instrument.bars"},
          gate=boundaries.gate_sanitised),

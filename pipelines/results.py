@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines import artefacts
-from pipelines.configuration import as_tree
+from pipelines.configuration import as_tree, without_secret
 from pipelines.graph import Graph, Task
 from pipelines.looks import LookKeeper
 from pipelines.machine import executor_of
@@ -66,7 +66,7 @@ def finish_fold(
     run = {
         "run": record.run,
         "created": _now(),
-        "command": " ".join(["pipeline", *sys.argv[1:]]),
+        "command": " ".join(["pipeline", *map(without_secret, sys.argv[1:])]),
         "configuration": as_tree(settings),
         "nodes": [
             {"name": row.task, "key": row.key, "seconds": row.seconds, "cached": row.cached}

@@ -2,8 +2,10 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kernels.execution import Costs, Execution, Instrument
 from kernels.features.selection import FeatureSettings
@@ -14,6 +16,8 @@ from loaders.layouts import BAR_SCHEMAS
 from loaders.partitions import PARTITION_RECORDS
 from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
+from pipelines.errors import UsageError
+from pipelines.sizes import NO_LIMIT, parse_size
 from training.dqn_settings import DqnSettings
 from training.folds import FoldSettings
 from training.linear import LinearSettings
@@ -143,7 +147,9 @@ class Settings:
 
     `cluster` is where the graph runs: `serial`, `threads`, `processes` (local) or `cuda` (one process a GPU); `workers`
     0 means one a core or a GPU. Neither changes any result. `bar_seconds` is the length of a bar: its values, and
-    exogenous ones, are known at `ts_event` plus that.
+    exogenous ones, are known at `ts_event` plus that. `store` is a folder or a URL of an fsspec file system, which gets
+    `store_options`; what is read from a URL is kept in the folder `store_cache` (empty: the user's) within
+    `store_cache_budget`, and the store itself is kept within `store_budget` after each run.
     """
 
     data: str
@@ -160,6 +166,10 @@ class Settings:
     load: LoadSettings = field(default_factory=LoadSettings)
     cluster: str = "processes"
     workers: int = 0
+    store_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    store_budget: str = NO_LIMIT
+    store_cache: str = ""
+    store_cache_budget: str = "20GB"
 
     def __post_init__(self) -> None:
         """Refuse capital that cannot carry a position and a cluster that does not exist."""
@@ -176,6 +186,13 @@ class Settings:
             raise ValueError(f"cluster is {self.cluster!r}, must be one of {', '.join(CLUSTERS)}")
         if self.workers < 0:
             raise ValueError(f"workers is {self.workers}, must be 0 (one a core or GPU) or more")
+        if re.match(r"\w+://[^/@]*:[^/@]*@", self.store):
+            raise ValueError("store holds a password: give it as store_options.password or in the environment")
+        for name in ("store_budget", "store_cache_budget"):
+            try:
+                parse_size(getattr(self, name))
+            except UsageError as error:
+                raise ValueError(f"{name}: {error}") from None
         if self.bar_seconds < 1:
             raise ValueError(f"bar_seconds is {self.bar_seconds}, must be at least 1: use 60 for minute bars")
 

@@ -11,7 +11,6 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from kernels.calibration import Calibration
@@ -22,6 +21,7 @@ from pipelines.machine import PARAMETER, Machine, kept
 from pipelines.part_keys import part_key, part_list, part_schema
 from pipelines.parts import Part, PartList
 from pipelines.store import Store
+from pipelines.store_leases import held
 
 AFTER_READ = "after a cache read"
 BEFORE_WRITE = "before a cache write"
@@ -40,7 +40,7 @@ class Assignment:
     constants: Mapping[str, Any]
     gate: Callable[[Any, str], None] | None
     parts: Mapping[str, Any]
-    store: Path
+    store: Store
     split: Callable[..., Sequence[Part]] | None = None
 
 
@@ -68,7 +68,7 @@ def assign(task: Task, store: Store) -> Assignment:
         constants=task.constants,
         gate=task.node.gate,
         parts=task.parts,
-        store=store.root,
+        store=store,
         split=task.node.split,
     )
 
@@ -80,7 +80,7 @@ def perform(assignment: Assignment) -> Outcome:
     StoreError when the store cannot take the artefact.
     """
     started = time.perf_counter()
-    store = Store(assignment.store)
+    store = assignment.store
     machine = Machine(_calibration)
     try:
         arguments = {name: _load(store, source) for name, source in assignment.inputs.items()}
@@ -114,11 +114,12 @@ def _computed_in_parts(store: Store, assignment: Assignment, arguments: Mapping[
     assert assignment.split is not None
     schema = part_schema(assignment.parts)
     keyed = [(part, part_key(schema, part)) for part in assignment.split(**arguments)]
-    for part, key in keyed:
-        if store.manifest(key) is None:
-            value = _computed(assignment, {**arguments, **part.arguments})
-            about = {"task": f"{assignment.task}/{part.name}", "about": dict(part.about), "parts": schema}
-            _write(store, assignment.task, key, value, about, sync=False)
+    with held(store, [key for _, key in keyed]):  # until the list of them is there, nothing else says that they are used
+        for part, key in keyed:
+            if store.manifest(key) is None:
+                value = _computed(assignment, {**arguments, **part.arguments})
+                about = {"task": f"{assignment.task}/{part.name}", "about": dict(part.about), "parts": schema}
+                _write(store, assignment.task, key, value, about, durable=False)
     return part_list(schema, keyed)
 
 
@@ -147,12 +148,12 @@ def _publish(store: Store, assignment: Assignment, value: Any, machine: Machine)
     store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
 
 
-def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any], sync: bool = True) -> None:
+def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any], durable: bool = True) -> None:
     folder = None
     try:
         folder = store.begin(key)
         artefacts.write_parts(value, folder)
-        store.publish(key, folder, about, sync)
+        store.publish(key, folder, about, durable)
     except OSError as error:
         # numpy reports a short write without an errno, so the disk itself is asked too
         full = error.errno == errno.ENOSPC or shutil.disk_usage(store.root).free < FULL_DISK
@@ -160,7 +161,7 @@ def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, An
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         raise StoreError(
-            f"{task}: cannot write its artefact to the store {store.root}: {reason}; free space there or choose "
+            f"{task}: cannot write its artefact to the store {store.location}: {reason}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"
         ) from None
 

@@ -2,14 +2,13 @@
 
 import json
 import sys
-from pathlib import Path
 
 from pipelines.commands.options import Options, parse_folds
 from pipelines.configuration import load_settings
 from pipelines.errors import ExitCode, UsageError
 from pipelines.flow import flow_graph, known_fold_count, require_folds
 from pipelines.planning import PlannedTask, plan
-from pipelines.store import Store
+from pipelines.store_opening import existing_store
 
 
 def execute(options: Options) -> int:
@@ -17,7 +16,7 @@ def execute(options: Options) -> int:
     arguments, overrides = options.split("fold")
     settings = load_settings(overrides, options.config)
     folds = parse_folds(arguments.get("fold", "0"))
-    store = Store(Path(settings.store).resolve())
+    store = existing_store(settings)
     graph = flow_graph(settings, folds or ())
     count = known_fold_count(graph, store)
     if folds is None:

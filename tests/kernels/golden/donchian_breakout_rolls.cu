@@ -19,7 +19,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
+    int s4 = (int)states[4 * all + lane];
     real s5 = states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
@@ -55,11 +55,11 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s37 = states[37 * all + lane];
     real s38 = states[38 * all + lane];
     real s39 = states[39 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 12;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 12, f0 += columns0, f1 += columns1) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 12;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
@@ -68,18 +68,18 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real2 r4 = __ldg((const real2*)(record + 8));
             const real2 r5 = __ldg((const real2*)(record + 10));
             const real v0 = r0.x;
-            const real v1 = __ldg(f0 - 1 * (size_t)columns0);
+            const real v1 = __ldg(family0 + ((t - 1) * (unsigned)columns0 + f0));
             const bool v2 = v0 > v1;
             const real v3 = 0x1.0000000000000p+0;
-            const real v4 = __ldg(f1 - 1 * (size_t)columns1);
+            const real v4 = __ldg(family1 + ((t - 1) * (unsigned)columns1 + f1));
             const bool v5 = v0 < v4;
             const real v6 = -0x1.0000000000000p+0;
             const real v7 = s0;
             const real v8 = (v5 ? v6 : v7);
             const real v9 = (v2 ? v3 : v8);
-            const real v10 = s4;
+            const int v10 = s4;
             const real v11 = 0x0.0p+0;
-            const bool v12 = v10 > v11;
+            const bool v12 = v10 > 0;
             const real v13 = (v12 ? v7 : v11);
             const real v14 = s2;
             const real v15 = s1;
@@ -229,8 +229,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v43 = v28 - v41;
             const real v44 = v42 + v43;
-            const bool v45 = v44 < v10;
-            const real v46 = (v45 ? v44 : v10);
+            const bool v45 = v44 <= v11;
+            const int v46 = (v45 ? 0 : v10);
             const bool v48 = v44 > v47;
             const real v49 = (v48 ? v44 : v47);
             const real v58 = v57 + v44;
@@ -371,18 +371,18 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real2 r1 = __ldg((const real2*)(record + 2));
             const real2 r2 = __ldg((const real2*)(record + 4));
             const real v0 = r0.x;
-            const real v1 = __ldg(f0 - 1 * (size_t)columns0);
+            const real v1 = __ldg(family0 + ((t - 1) * (unsigned)columns0 + f0));
             const bool v2 = v0 > v1;
             const real v3 = 0x1.0000000000000p+0;
-            const real v4 = __ldg(f1 - 1 * (size_t)columns1);
+            const real v4 = __ldg(family1 + ((t - 1) * (unsigned)columns1 + f1));
             const bool v5 = v0 < v4;
             const real v6 = -0x1.0000000000000p+0;
             const real v7 = s0;
             const real v8 = (v5 ? v6 : v7);
             const real v9 = (v2 ? v3 : v8);
-            const real v10 = s4;
+            const int v10 = s4;
             const real v11 = 0x0.0p+0;
-            const bool v12 = v10 > v11;
+            const bool v12 = v10 > 0;
             const real v13 = (v12 ? v7 : v11);
             const real v14 = s2;
             const real v15 = s1;
@@ -514,8 +514,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v36 = v25 - v34;
             const real v37 = v35 + v36;
-            const bool v38 = v37 < v10;
-            const real v39 = (v38 ? v37 : v10);
+            const bool v38 = v37 <= v11;
+            const int v39 = (v38 ? 0 : v10);
             const bool v41 = v37 > v40;
             const real v42 = (v41 ? v37 : v40);
             const real v46 = v45 + v37;
@@ -567,7 +567,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[1 * all] = canonical(s1);
     last[2 * all] = canonical(s2);
     last[3 * all] = canonical(s3);
-    last[4 * all] = canonical(s4);
+    last[4 * all] = (real)s4;
     last[5 * all] = canonical(s5);
     last[6 * all] = canonical(s6);
     last[7 * all] = canonical(s7);

@@ -24,7 +24,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
     real s8 = states[8 * all + lane];
-    real s9 = states[9 * all + lane];
+    int s9 = (int)states[9 * all + lane];
     real s10 = states[10 * all + lane];
     real s11 = states[11 * all + lane];
     real s12 = states[12 * all + lane];
@@ -33,21 +33,21 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s15 = states[15 * all + lane];
     int s16 = (int)states[16 * all + lane];
     const real lane0 = lanes[0 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 10;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 10, f0 += columns0, f1 += columns1) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 10;
         const real2 r0 = __ldg((const real2*)(record + 0));
         const real2 r1 = __ldg((const real2*)(record + 2));
         const real2 r2 = __ldg((const real2*)(record + 4));
         const real2 r3 = __ldg((const real2*)(record + 6));
         const real2 r4 = __ldg((const real2*)(record + 8));
         const real v0 = r0.x;
-        const real v1 = __ldg(f0 - 1 * (size_t)columns0);
+        const real v1 = __ldg(family0 + ((t - 1) * (unsigned)columns0 + f0));
         const bool v2 = v0 > v1;
         const real v3 = 0x1.0000000000000p+0;
-        const real v4 = __ldg(f1 - 1 * (size_t)columns1);
+        const real v4 = __ldg(family1 + ((t - 1) * (unsigned)columns1 + f1));
         const bool v5 = v0 < v4;
         const real v6 = -0x1.0000000000000p+0;
         const real v7 = s0;
@@ -58,8 +58,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const bool v12 = v2 | v11;
         const real v13 = 0x0.0p+0;
         const int v14 = (v12 ? 1 : 0);
-        const real v15 = s9;
-        const bool v16 = v15 > v13;
+        const int v15 = s9;
+        const bool v16 = v15 > 0;
         const real v17 = s4;
         const bool v18 = v7 != v17;
         const int v19 = s1;
@@ -176,8 +176,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v86 = v72 + v85;
         const real v101 = v86 - v99;
         const real v102 = v100 + v101;
-        const bool v103 = v102 < v15;
-        const real v104 = (v103 ? v102 : v15);
+        const bool v103 = v102 <= v13;
+        const int v104 = (v103 ? 0 : v15);
         const bool v106 = v102 > v105;
         const real v107 = (v106 ? v102 : v105);
         const real v111 = v110 * v107;
@@ -235,7 +235,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[6 * all] = canonical(s6);
     last[7 * all] = canonical(s7);
     last[8 * all] = canonical(s8);
-    last[9 * all] = canonical(s9);
+    last[9 * all] = (real)s9;
     last[10 * all] = canonical(s10);
     last[11 * all] = canonical(s11);
     last[12 * all] = canonical(s12);

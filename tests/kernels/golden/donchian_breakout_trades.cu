@@ -19,32 +19,32 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
+    int s4 = (int)states[4 * all + lane];
     int s5 = (int)states[5 * all + lane];
     int s6 = (int)states[6 * all + lane];
     real s7 = states[7 * all + lane];
     real s8 = states[8 * all + lane];
     real s9 = states[9 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 4;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 4, f0 += columns0, f1 += columns1) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 4;
         const real2 r0 = __ldg((const real2*)(record + 0));
         const real2 r1 = __ldg((const real2*)(record + 2));
         const real v0 = r0.x;
-        const real v1 = __ldg(f0 - 1 * (size_t)columns0);
+        const real v1 = __ldg(family0 + ((t - 1) * (unsigned)columns0 + f0));
         const bool v2 = v0 > v1;
         const real v3 = 0x1.0000000000000p+0;
-        const real v4 = __ldg(f1 - 1 * (size_t)columns1);
+        const real v4 = __ldg(family1 + ((t - 1) * (unsigned)columns1 + f1));
         const bool v5 = v0 < v4;
         const real v6 = -0x1.0000000000000p+0;
         const real v7 = s0;
         const real v8 = (v5 ? v6 : v7);
         const real v9 = (v2 ? v3 : v8);
-        const real v10 = s4;
+        const int v10 = s4;
         const real v11 = 0x0.0p+0;
-        const bool v12 = v10 > v11;
+        const bool v12 = v10 > 0;
         const real v13 = (v12 ? v7 : v11);
         const real v14 = s2;
         const real v15 = s1;
@@ -105,8 +105,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         }
         const real v33 = v23 - v31;
         const real v34 = v32 + v33;
-        const bool v35 = v34 < v10;
-        const real v36 = (v35 ? v34 : v10);
+        const bool v35 = v34 <= v11;
+        const int v36 = (v35 ? 0 : v10);
         s0 = v9;
         s1 = v13;
         s2 = v23;
@@ -123,7 +123,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[1 * all] = canonical(s1);
     last[2 * all] = canonical(s2);
     last[3 * all] = canonical(s3);
-    last[4 * all] = canonical(s4);
+    last[4 * all] = (real)s4;
     last[5 * all] = (real)s5;
     last[6 * all] = (real)s6;
     last[7 * all] = canonical(s7);

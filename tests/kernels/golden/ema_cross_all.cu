@@ -19,7 +19,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
+    int s4 = (int)states[4 * all + lane];
     real s5 = states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
@@ -55,24 +55,24 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s37 = states[37 * all + lane];
     real s38 = states[38 * all + lane];
     real s39 = states[39 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 6;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 6, f0 += columns0, f1 += columns1) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 6;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
             const real2 r2 = __ldg((const real2*)(record + 4));
-            const real v0 = __ldg(f0);
-            const real v1 = __ldg(f1);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+            const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
             const bool v2 = v0 > v1;
             const real v3 = 0x1.0000000000000p+0;
             const real v4 = -0x1.0000000000000p+0;
             const int v5 = (v2 ? 1 : -1);
-            const real v6 = s4;
+            const int v6 = s4;
             const real v7 = 0x0.0p+0;
-            const bool v8 = v6 > v7;
+            const bool v8 = v6 > 0;
             const real v9 = s0;
             const real v10 = (v8 ? v9 : v7);
             const real v11 = s2;
@@ -205,8 +205,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v30 = v20 - v28;
             const real v31 = v29 + v30;
-            const bool v32 = v31 < v6;
-            const real v33 = (v32 ? v31 : v6);
+            const bool v32 = v31 <= v7;
+            const int v33 = (v32 ? 0 : v6);
             const bool v35 = v31 > v34;
             const real v36 = (v35 ? v31 : v34);
             const real v45 = v44 + v31;
@@ -345,15 +345,15 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         } else {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
-            const real v0 = __ldg(f0);
-            const real v1 = __ldg(f1);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+            const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
             const bool v2 = v0 > v1;
             const real v3 = 0x1.0000000000000p+0;
             const real v4 = -0x1.0000000000000p+0;
             const int v5 = (v2 ? 1 : -1);
-            const real v6 = s4;
+            const int v6 = s4;
             const real v7 = 0x0.0p+0;
-            const bool v8 = v6 > v7;
+            const bool v8 = v6 > 0;
             const real v9 = s0;
             const real v10 = (v8 ? v9 : v7);
             const real v11 = s2;
@@ -484,8 +484,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v30 = v20 - v28;
             const real v31 = v29 + v30;
-            const bool v32 = v31 < v6;
-            const real v33 = (v32 ? v31 : v6);
+            const bool v32 = v31 <= v7;
+            const int v33 = (v32 ? 0 : v6);
             const bool v35 = v31 > v34;
             const real v36 = (v35 ? v31 : v34);
             const real v40 = v39 + v31;
@@ -537,7 +537,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[1 * all] = canonical(s1);
     last[2 * all] = canonical(s2);
     last[3 * all] = canonical(s3);
-    last[4 * all] = canonical(s4);
+    last[4 * all] = (real)s4;
     last[5 * all] = canonical(s5);
     last[6 * all] = canonical(s6);
     last[7 * all] = canonical(s7);

@@ -22,7 +22,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s4 = states[4 * all + lane];
     real s5 = states[5 * all + lane];
     real s6 = states[6 * all + lane];
-    real s7 = states[7 * all + lane];
+    int s7 = (int)states[7 * all + lane];
     real s8 = states[8 * all + lane];
     real s9 = states[9 * all + lane];
     real s10 = states[10 * all + lane];
@@ -59,11 +59,11 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s41 = states[41 * all + lane];
     real s42 = states[42 * all + lane];
     const real lane0 = lanes[0 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 16;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 16, f0 += columns0, f1 += columns1) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 16;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
@@ -73,8 +73,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real2 r5 = __ldg((const real2*)(record + 10));
             const real2 r6 = __ldg((const real2*)(record + 12));
             const real2 r7 = __ldg((const real2*)(record + 14));
-            const real v0 = __ldg(f0);
-            const real v1 = __ldg(f1);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+            const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
             const bool v2 = v0 > v1;
             const real v3 = 0x1.0000000000000p+0;
             const real v4 = -0x1.0000000000000p+0;
@@ -82,9 +82,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const bool v6 = r4.y != 0;
             const bool v7 = !v6;
             const bool v8 = r5.x != 0;
-            const real v9 = s7;
+            const int v9 = s7;
             const real v10 = 0x0.0p+0;
-            const bool v11 = v9 > v10;
+            const bool v11 = v9 > 0;
             const real v12 = s0;
             const real v13 = s3;
             const bool v14 = v12 != v13;
@@ -334,8 +334,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v121 = (v90 ? v120 : v111);
             const real v123 = v88 - v121;
             const real v124 = v122 + v123;
-            const bool v125 = v124 < v9;
-            const real v126 = (v125 ? v124 : v9);
+            const bool v125 = v124 <= v10;
+            const int v126 = (v125 ? 0 : v9);
             const bool v128 = v124 > v127;
             const real v129 = (v128 ? v124 : v127);
             const real v138 = v137 + v124;
@@ -512,15 +512,15 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real2 r2 = __ldg((const real2*)(record + 4));
             const real2 r3 = __ldg((const real2*)(record + 6));
             const real2 r4 = __ldg((const real2*)(record + 8));
-            const real v0 = __ldg(f0);
-            const real v1 = __ldg(f1);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+            const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
             const bool v2 = v0 > v1;
             const real v3 = 0x1.0000000000000p+0;
             const real v4 = -0x1.0000000000000p+0;
             const int v5 = (v2 ? 1 : -1);
-            const real v6 = s7;
+            const int v6 = s7;
             const real v7 = 0x0.0p+0;
-            const bool v8 = v6 > v7;
+            const bool v8 = v6 > 0;
             const real v9 = s0;
             const real v10 = s3;
             const bool v11 = v9 != v10;
@@ -775,8 +775,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v98 = v71 - v96;
             const real v99 = v97 + v98;
-            const bool v100 = v99 < v6;
-            const real v101 = (v100 ? v99 : v6);
+            const bool v100 = v99 <= v7;
+            const int v101 = (v100 ? 0 : v6);
             const bool v103 = v99 > v102;
             const real v104 = (v103 ? v99 : v102);
             const real v108 = v107 + v99;
@@ -834,7 +834,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[4 * all] = canonical(s4);
     last[5 * all] = canonical(s5);
     last[6 * all] = canonical(s6);
-    last[7 * all] = canonical(s7);
+    last[7 * all] = (real)s7;
     last[8 * all] = canonical(s8);
     last[9 * all] = canonical(s9);
     last[10 * all] = canonical(s10);

@@ -19,7 +19,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
+    int s4 = (int)states[4 * all + lane];
     real s5 = states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
@@ -56,22 +56,22 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s38 = states[38 * all + lane];
     real s39 = states[39 * all + lane];
     const real lane0 = lanes[0 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 8;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 8, f0 += columns0, f1 += columns1) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 8;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
             const real2 r2 = __ldg((const real2*)(record + 4));
             const real2 r3 = __ldg((const real2*)(record + 6));
             const real v0 = r0.x;
-            const real v1 = __ldg(f0);
+            const real v1 = __ldg(family0 + (t * (unsigned)columns0 + f0));
             const real v2 = v0 - v1;
             const real v3 = lane0;
             const real v4 = 0x1.0000000000000p+0;
-            const real v5 = __ldg(f1);
+            const real v5 = __ldg(family1 + (t * (unsigned)columns1 + f1));
             const real v6 = -v5;
             const real v7 = 0x1.4000000000000p+4;
             const real v8 = v6 / v7;
@@ -146,7 +146,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v77 = (v71 ? v72 : v76);
             const bool v78 = r2.y != 0;
             const bool v79 = !v78;
-            const real v80 = s4;
+            const int v80 = s4;
             const real v81 = 0x0.0p+0;
             const real v84 = s1;
             const real v86 = s2;
@@ -220,7 +220,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             real v273 = v269;
             real v274 = v247;
             if (v79) {
-                const bool v82 = v80 > v81;
+                const bool v82 = v80 > 0;
                 const real v83 = (v82 ? v75 : v81);
                 v85 = (v79 ? v83 : v84);
                 const real v88 = v84 * v87;
@@ -284,8 +284,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v106 = v95 - v104;
             const real v107 = v105 + v106;
-            const bool v108 = v107 < v80;
-            const real v109 = (v108 ? v107 : v80);
+            const bool v108 = v107 <= v81;
+            const int v109 = (v108 ? 0 : v80);
             const bool v111 = v107 > v110;
             const real v112 = (v111 ? v107 : v110);
             const real v121 = v120 + v107;
@@ -427,11 +427,11 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real2 r1 = __ldg((const real2*)(record + 2));
             const real2 r2 = __ldg((const real2*)(record + 4));
             const real v0 = r0.x;
-            const real v1 = __ldg(f0);
+            const real v1 = __ldg(family0 + (t * (unsigned)columns0 + f0));
             const real v2 = v0 - v1;
             const real v3 = lane0;
             const real v4 = 0x1.0000000000000p+0;
-            const real v5 = __ldg(f1);
+            const real v5 = __ldg(family1 + (t * (unsigned)columns1 + f1));
             const real v6 = -v5;
             const real v7 = 0x1.4000000000000p+4;
             const real v8 = v6 / v7;
@@ -504,9 +504,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v75 = s0;
             const real v76 = (v74 ? v4 : v75);
             const real v77 = (v71 ? v72 : v76);
-            const real v78 = s4;
+            const int v78 = s4;
             const real v79 = 0x0.0p+0;
-            const bool v80 = v78 > v79;
+            const bool v80 = v78 > 0;
             const real v81 = (v80 ? v75 : v79);
             const real v82 = s1;
             const real v83 = s2;
@@ -636,8 +636,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v101 = v91 - v99;
             const real v102 = v100 + v101;
-            const bool v103 = v102 < v78;
-            const real v104 = (v103 ? v102 : v78);
+            const bool v103 = v102 <= v79;
+            const int v104 = (v103 ? 0 : v78);
             const bool v106 = v102 > v105;
             const real v107 = (v106 ? v102 : v105);
             const real v111 = v110 + v102;
@@ -689,7 +689,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[1 * all] = canonical(s1);
     last[2 * all] = canonical(s2);
     last[3 * all] = canonical(s3);
-    last[4 * all] = canonical(s4);
+    last[4 * all] = (real)s4;
     last[5 * all] = canonical(s5);
     last[6 * all] = canonical(s6);
     last[7 * all] = canonical(s7);

@@ -19,7 +19,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
+    int s4 = (int)states[4 * all + lane];
     real s5 = states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
@@ -27,30 +27,30 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s9 = states[9 * all + lane];
     real s10 = states[10 * all + lane];
     int s11 = (int)states[11 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* f2 = family2 + (size_t)start * columns2 + index[2 * all + lane];
-    const real* f3 = family3 + (size_t)start * columns3 + index[3 * all + lane];
-    const real* record = rows + (size_t)start * 8;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
+    const unsigned f2 = index[2 * all + lane];
+    const unsigned f3 = index[3 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 8, f0 += columns0, f1 += columns1, f2 += columns2, f3 += columns3) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 8;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
             const real2 r2 = __ldg((const real2*)(record + 4));
             const real2 r3 = __ldg((const real2*)(record + 6));
-            const real v0 = __ldg(f0);
-            const real v1 = __ldg(f1);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+            const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
             const real v3 = 0x0.0p+0;
             const real v5 = 0x1.9000000000000p+5;
             const real v6 = 0x1.9000000000000p+6;
             const real v10 = 0x1.4000000000000p+5;
             const bool v12 = r0.x != 0;
             const real v14 = r0.y;
-            const real v15 = __ldg(f2);
+            const real v15 = __ldg(family2 + (t * (unsigned)columns2 + f2));
             const real v18 = 0x1.0000000000000p+0;
             const real v19 = r1.x;
-            const real v20 = __ldg(f3);
+            const real v20 = __ldg(family3 + (t * (unsigned)columns3 + f3));
             const bool v21 = v19 > v20;
             const real v22 = r1.y;
             const real v23 = s0;
@@ -73,8 +73,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v28 = ((v25 > v27 || v25 != v25) ? v25 : v27);
             const real v29 = ((v28 < v18 || v28 != v28) ? v28 : v18);
             const real v30 = (v26 ? v23 : v29);
-            const real v31 = s4;
-            const bool v32 = v31 > v3;
+            const int v31 = s4;
+            const bool v32 = v31 > 0;
             const real v33 = v23 * v18;
             const real v34 = trunc(v33);
             const real v35 = v34 + v3;
@@ -121,8 +121,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v56 = v46 - v54;
             const real v57 = v55 + v56;
-            const bool v58 = v57 < v31;
-            const real v59 = (v58 ? v57 : v31);
+            const bool v58 = v57 <= v3;
+            const int v59 = (v58 ? 0 : v31);
             const bool v61 = v57 > v60;
             const real v62 = (v61 ? v57 : v60);
             const real v69 = v68 * v62;
@@ -171,18 +171,18 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
             const real2 r2 = __ldg((const real2*)(record + 4));
-            const real v0 = __ldg(f0);
-            const real v1 = __ldg(f1);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+            const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
             const real v3 = 0x0.0p+0;
             const real v5 = 0x1.9000000000000p+5;
             const real v6 = 0x1.9000000000000p+6;
             const real v10 = 0x1.4000000000000p+5;
             const bool v12 = r0.x != 0;
             const real v14 = r0.y;
-            const real v15 = __ldg(f2);
+            const real v15 = __ldg(family2 + (t * (unsigned)columns2 + f2));
             const real v18 = 0x1.0000000000000p+0;
             const real v19 = r1.x;
-            const real v20 = __ldg(f3);
+            const real v20 = __ldg(family3 + (t * (unsigned)columns3 + f3));
             const bool v21 = v19 > v20;
             const real v22 = r1.y;
             const real v23 = s0;
@@ -205,8 +205,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v28 = ((v25 > v27 || v25 != v25) ? v25 : v27);
             const real v29 = ((v28 < v18 || v28 != v28) ? v28 : v18);
             const real v30 = (v26 ? v23 : v29);
-            const real v31 = s4;
-            const bool v32 = v31 > v3;
+            const int v31 = s4;
+            const bool v32 = v31 > 0;
             const real v33 = v23 * v18;
             const real v34 = trunc(v33);
             const real v35 = v34 + v3;
@@ -252,8 +252,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v56 = v46 - v54;
             const real v57 = v55 + v56;
-            const bool v58 = v57 < v31;
-            const real v59 = (v58 ? v57 : v31);
+            const bool v58 = v57 <= v3;
+            const int v59 = (v58 ? 0 : v31);
             const bool v61 = v57 > v60;
             const real v62 = (v61 ? v57 : v60);
             const real v67 = v66 * v62;
@@ -281,7 +281,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[1 * all] = canonical(s1);
     last[2 * all] = canonical(s2);
     last[3 * all] = canonical(s3);
-    last[4 * all] = canonical(s4);
+    last[4 * all] = (real)s4;
     last[5 * all] = canonical(s5);
     last[6 * all] = canonical(s6);
     last[7 * all] = canonical(s7);

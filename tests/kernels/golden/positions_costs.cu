@@ -19,7 +19,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
+    int s4 = (int)states[4 * all + lane];
     real s5 = states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
@@ -55,9 +55,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s37 = states[37 * all + lane];
     real s38 = states[38 * all + lane];
     real s39 = states[39 * all + lane];
-    const real* record = rows + (size_t)start * 14;
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 14) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 14;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
@@ -72,7 +72,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v3 = (v0 ? v1 : v2);
             const bool v4 = r3.y != 0;
             const bool v5 = !v4;
-            const real v6 = s4;
+            const int v6 = s4;
             const real v7 = 0x0.0p+0;
             const real v9 = 0x1.0000000000000p+0;
             const real v14 = s1;
@@ -152,7 +152,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             real v230 = v226;
             real v231 = v204;
             if (v5) {
-                const bool v8 = v6 > v7;
+                const bool v8 = v6 > 0;
                 const real v10 = v1 * v9;
                 const real v11 = trunc(v10);
                 const real v12 = v11 + v7;
@@ -241,8 +241,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v57 = v30 - v55;
             const real v58 = v56 + v57;
-            const bool v59 = v58 < v6;
-            const real v60 = (v59 ? v58 : v6);
+            const bool v59 = v58 <= v7;
+            const int v60 = (v59 ? 0 : v6);
             const bool v62 = v58 > v61;
             const real v63 = (v62 ? v58 : v61);
             const real v72 = v71 + v58;
@@ -388,9 +388,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v1 = s0;
             const real v2 = r0.y;
             const real v3 = (v0 ? v1 : v2);
-            const real v4 = s4;
+            const int v4 = s4;
             const real v5 = 0x0.0p+0;
-            const bool v6 = v4 > v5;
+            const bool v6 = v4 > 0;
             const real v7 = 0x1.0000000000000p+0;
             const real v8 = v1 * v7;
             const real v9 = trunc(v8);
@@ -534,8 +534,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v40 = v23 - v38;
             const real v41 = v39 + v40;
-            const bool v42 = v41 < v4;
-            const real v43 = (v42 ? v41 : v4);
+            const bool v42 = v41 <= v5;
+            const int v43 = (v42 ? 0 : v4);
             const bool v45 = v41 > v44;
             const real v46 = (v45 ? v41 : v44);
             const real v50 = v49 + v41;
@@ -587,7 +587,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[1 * all] = canonical(s1);
     last[2 * all] = canonical(s2);
     last[3 * all] = canonical(s3);
-    last[4 * all] = canonical(s4);
+    last[4 * all] = (real)s4;
     last[5 * all] = canonical(s5);
     last[6 * all] = canonical(s6);
     last[7 * all] = canonical(s7);

@@ -29,7 +29,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s11 = states[11 * all + lane];
     real s12 = states[12 * all + lane];
     real s13 = states[13 * all + lane];
-    real s14 = states[14 * all + lane];
+    int s14 = (int)states[14 * all + lane];
     real s15 = states[15 * all + lane];
     real s16 = states[16 * all + lane];
     real s17 = states[17 * all + lane];
@@ -46,9 +46,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s28 = states[28 * all + lane];
     real s29 = states[29 * all + lane];
     const real lane0 = lanes[0 * all + lane];
-    const real* record = rows + (size_t)start * 22;
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 22) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 22;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
@@ -94,8 +94,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const bool v65 = v64 > v12;
             const int v66 = s10;
             const real v71 = __longlong_as_double(0x7ff8000000000000LL);
-            const real v77 = s14;
-            const bool v78 = v77 > v12;
+            const int v77 = s14;
+            const bool v78 = v77 > 0;
             const bool v79 = r4.y != 0;
             const real v80 = setting13;
             const real v81 = s12;
@@ -388,8 +388,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v179 = v102 - v178;
             const real v180 = v80 + v179;
-            const bool v181 = v180 < v77;
-            const real v182 = (v181 ? v180 : v77);
+            const bool v181 = v180 <= v12;
+            const int v182 = (v181 ? 0 : v77);
             const bool v184 = v180 > v183;
             const real v185 = (v184 ? v180 : v183);
             const real v196 = v195 * v185;
@@ -504,8 +504,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const bool v53 = v52 > v10;
             const int v54 = s10;
             const real v59 = __longlong_as_double(0x7ff8000000000000LL);
-            const real v63 = s14;
-            const bool v64 = v63 > v10;
+            const int v63 = s14;
+            const bool v64 = v63 > 0;
             const bool v65 = r4.y != 0;
             const real v66 = setting13;
             const real v67 = s12;
@@ -756,8 +756,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v147 = v81 - v146;
             const real v148 = v66 + v147;
-            const bool v149 = v148 < v63;
-            const real v150 = (v149 ? v148 : v63);
+            const bool v149 = v148 <= v10;
+            const int v150 = (v149 ? 0 : v63);
             const bool v152 = v148 > v151;
             const real v153 = (v152 ? v148 : v151);
             const real v159 = v158 * v153;
@@ -814,7 +814,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[11 * all] = canonical(s11);
     last[12 * all] = canonical(s12);
     last[13 * all] = canonical(s13);
-    last[14 * all] = canonical(s14);
+    last[14 * all] = (real)s14;
     last[15 * all] = canonical(s15);
     last[16 * all] = canonical(s16);
     last[17 * all] = canonical(s17);

@@ -19,7 +19,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
+    int s4 = (int)states[4 * all + lane];
     real s5 = states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
@@ -54,16 +54,16 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s36 = states[36 * all + lane];
     real s37 = states[37 * all + lane];
     const real lane0 = lanes[0 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 6;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 6, f0 += columns0, f1 += columns1) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 6;
         const real2 r0 = __ldg((const real2*)(record + 0));
         const real2 r1 = __ldg((const real2*)(record + 2));
         const real2 r2 = __ldg((const real2*)(record + 4));
-        const real v0 = __ldg(f0);
-        const real v1 = __ldg(f1);
+        const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+        const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
         const real v2 = lane0;
         const real v3 = v1 + v2;
         const bool v4 = v0 > v3;
@@ -74,9 +74,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v9 = s0;
         const real v10 = (v7 ? v8 : v9);
         const real v11 = (v4 ? v5 : v10);
-        const real v12 = s4;
+        const int v12 = s4;
         const real v13 = 0x0.0p+0;
-        const bool v14 = v12 > v13;
+        const bool v14 = v12 > 0;
         const real v15 = (v14 ? v9 : v13);
         const real v16 = s2;
         const real v17 = s1;
@@ -205,8 +205,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         }
         const real v35 = v25 - v33;
         const real v36 = v34 + v35;
-        const bool v37 = v36 < v12;
-        const real v38 = (v37 ? v36 : v12);
+        const bool v37 = v36 <= v13;
+        const int v38 = (v37 ? 0 : v12);
         const bool v40 = v36 > v39;
         const real v41 = (v40 ? v36 : v39);
         const real v43 = v42 + v36;
@@ -316,7 +316,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[1 * all] = canonical(s1);
     last[2 * all] = canonical(s2);
     last[3 * all] = canonical(s3);
-    last[4 * all] = canonical(s4);
+    last[4 * all] = (real)s4;
     last[5 * all] = canonical(s5);
     last[6 * all] = canonical(s6);
     last[7 * all] = canonical(s7);

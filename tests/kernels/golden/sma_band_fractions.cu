@@ -20,7 +20,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     int s2 = (int)states[2 * all + lane];
     real s3 = states[3 * all + lane];
     real s4 = states[4 * all + lane];
-    real s5 = states[5 * all + lane];
+    int s5 = (int)states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
     real s8 = states[8 * all + lane];
@@ -29,15 +29,15 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s11 = states[11 * all + lane];
     int s12 = (int)states[12 * all + lane];
     const real lane0 = lanes[0 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 4;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 4, f0 += columns0, f1 += columns1) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 4;
         const real2 r0 = __ldg((const real2*)(record + 0));
         const real2 r1 = __ldg((const real2*)(record + 2));
-        const real v0 = __ldg(f0);
-        const real v1 = __ldg(f1);
+        const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+        const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
         const real v2 = lane0;
         const real v3 = v1 + v2;
         const bool v4 = v0 > v3;
@@ -49,9 +49,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const int v10 = (v7 ? -1 : v9);
         const int v11 = (v4 ? 1 : v10);
         const int v12 = s1;
-        const real v13 = s5;
+        const int v13 = s5;
         const real v14 = 0x0.0p+0;
-        const bool v15 = v13 > v14;
+        const bool v15 = v13 > 0;
         const int v16 = s2;
         const bool v18 = r0.x != 0;
         const real v19 = setting1;
@@ -79,8 +79,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v37 = v20 + v36;
         const real v38 = v37 - v14;
         const real v39 = v19 + v38;
-        const bool v40 = v39 < v13;
-        const real v41 = (v40 ? v39 : v13);
+        const bool v40 = v39 <= v14;
+        const int v41 = (v40 ? 0 : v13);
         const real v42 = s6;
         const bool v43 = v39 > v42;
         const real v44 = (v43 ? v39 : v42);
@@ -147,7 +147,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[2 * all] = (real)s2;
     last[3 * all] = canonical(s3);
     last[4 * all] = canonical(s4);
-    last[5 * all] = canonical(s5);
+    last[5 * all] = (real)s5;
     last[6 * all] = canonical(s6);
     last[7 * all] = canonical(s7);
     last[8 * all] = canonical(s8);

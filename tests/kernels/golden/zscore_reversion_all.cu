@@ -19,7 +19,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
+    int s4 = (int)states[4 * all + lane];
     real s5 = states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
@@ -59,15 +59,15 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     const real lane1 = lanes[1 * all + lane];
     const real lane2 = lanes[2 * all + lane];
     const real lane3 = lanes[3 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* record = rows + (size_t)start * 6;
+    const unsigned f0 = index[0 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 6, f0 += columns0) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 6;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
             const real2 r2 = __ldg((const real2*)(record + 4));
-            const real v0 = __ldg(f0);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
             const real v1 = lane0;
             const bool v2 = v0 > v1;
             const real v3 = -0x1.0000000000000p+0;
@@ -88,8 +88,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v18 = (v17 ? v8 : v7);
             const real v19 = (v5 ? v6 : v18);
             const real v20 = (v2 ? v3 : v19);
-            const real v21 = s4;
-            const bool v22 = v21 > v8;
+            const int v21 = s4;
+            const bool v22 = v21 > 0;
             const real v23 = (v22 ? v7 : v8);
             const real v24 = s2;
             const real v25 = s1;
@@ -221,8 +221,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v43 = v33 - v41;
             const real v44 = v42 + v43;
-            const bool v45 = v44 < v21;
-            const real v46 = (v45 ? v44 : v21);
+            const bool v45 = v44 <= v8;
+            const int v46 = (v45 ? 0 : v21);
             const bool v48 = v44 > v47;
             const real v49 = (v48 ? v44 : v47);
             const real v58 = v57 + v44;
@@ -361,7 +361,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         } else {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
-            const real v0 = __ldg(f0);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
             const real v1 = lane0;
             const bool v2 = v0 > v1;
             const real v3 = -0x1.0000000000000p+0;
@@ -382,8 +382,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v18 = (v17 ? v8 : v7);
             const real v19 = (v5 ? v6 : v18);
             const real v20 = (v2 ? v3 : v19);
-            const real v21 = s4;
-            const bool v22 = v21 > v8;
+            const int v21 = s4;
+            const bool v22 = v21 > 0;
             const real v23 = (v22 ? v7 : v8);
             const real v24 = s2;
             const real v25 = s1;
@@ -513,8 +513,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v43 = v33 - v41;
             const real v44 = v42 + v43;
-            const bool v45 = v44 < v21;
-            const real v46 = (v45 ? v44 : v21);
+            const bool v45 = v44 <= v8;
+            const int v46 = (v45 ? 0 : v21);
             const bool v48 = v44 > v47;
             const real v49 = (v48 ? v44 : v47);
             const real v53 = v52 + v44;
@@ -566,7 +566,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[1 * all] = canonical(s1);
     last[2 * all] = canonical(s2);
     last[3 * all] = canonical(s3);
-    last[4 * all] = canonical(s4);
+    last[4 * all] = (real)s4;
     last[5 * all] = canonical(s5);
     last[6 * all] = canonical(s6);
     last[7 * all] = canonical(s7);

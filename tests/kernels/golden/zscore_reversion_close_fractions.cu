@@ -24,7 +24,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
     real s8 = states[8 * all + lane];
-    real s9 = states[9 * all + lane];
+    int s9 = (int)states[9 * all + lane];
     real s10 = states[10 * all + lane];
     real s11 = states[11 * all + lane];
     real s12 = states[12 * all + lane];
@@ -65,10 +65,10 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     const real lane2 = lanes[2 * all + lane];
     const real lane3 = lanes[3 * all + lane];
     const real lane4 = lanes[4 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* record = rows + (size_t)start * 12;
+    const unsigned f0 = index[0 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 12, f0 += columns0) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 12;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
@@ -76,7 +76,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real2 r3 = __ldg((const real2*)(record + 6));
             const real2 r4 = __ldg((const real2*)(record + 8));
             const real2 r5 = __ldg((const real2*)(record + 10));
-            const real v0 = __ldg(f0);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
             const real v1 = lane0;
             const bool v2 = v0 > v1;
             const real v3 = -0x1.0000000000000p+0;
@@ -127,8 +127,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const bool v50 = v49 > 0;
             const int v51 = s5;
             const real v56 = __longlong_as_double(0x7ff8000000000000LL);
-            const real v60 = s9;
-            const bool v61 = v60 > v8;
+            const int v60 = s9;
+            const bool v61 = v60 > 0;
             const bool v64 = r1.x != 0;
             const real v65 = setting3;
             const real v66 = s7;
@@ -361,8 +361,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v127 = v77 - v126;
             const real v128 = v65 + v127;
-            const bool v129 = v128 < v60;
-            const real v130 = (v129 ? v128 : v60);
+            const bool v129 = v128 <= v8;
+            const int v130 = (v129 ? 0 : v60);
             const bool v132 = v128 > v131;
             const real v133 = (v132 ? v128 : v131);
             const real v142 = v141 + v128;
@@ -509,7 +509,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real2 r2 = __ldg((const real2*)(record + 4));
             const real2 r3 = __ldg((const real2*)(record + 6));
             const real2 r4 = __ldg((const real2*)(record + 8));
-            const real v0 = __ldg(f0);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
             const real v1 = lane0;
             const bool v2 = v0 > v1;
             const real v3 = -0x1.0000000000000p+0;
@@ -560,8 +560,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const bool v50 = v49 > 0;
             const int v51 = s5;
             const real v56 = __longlong_as_double(0x7ff8000000000000LL);
-            const real v60 = s9;
-            const bool v61 = v60 > v8;
+            const int v60 = s9;
+            const bool v61 = v60 > 0;
             const bool v64 = r1.x != 0;
             const real v65 = setting3;
             const real v66 = s7;
@@ -793,8 +793,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v127 = v77 - v126;
             const real v128 = v65 + v127;
-            const bool v129 = v128 < v60;
-            const real v130 = (v129 ? v128 : v60);
+            const bool v129 = v128 <= v8;
+            const int v130 = (v129 ? 0 : v60);
             const bool v132 = v128 > v131;
             const real v133 = (v132 ? v128 : v131);
             const real v137 = v136 + v128;
@@ -856,7 +856,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[6 * all] = canonical(s6);
     last[7 * all] = canonical(s7);
     last[8 * all] = canonical(s8);
-    last[9 * all] = canonical(s9);
+    last[9 * all] = (real)s9;
     last[10 * all] = canonical(s10);
     last[11 * all] = canonical(s11);
     last[12 * all] = canonical(s12);

@@ -19,7 +19,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
+    int s4 = (int)states[4 * all + lane];
     real s5 = states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
@@ -59,16 +59,16 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     const real lane1 = lanes[1 * all + lane];
     const real lane2 = lanes[2 * all + lane];
     const real lane3 = lanes[3 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* record = rows + (size_t)start * 8;
+    const unsigned f0 = index[0 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 8, f0 += columns0) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 8;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
             const real2 r2 = __ldg((const real2*)(record + 4));
             const real2 r3 = __ldg((const real2*)(record + 6));
-            const real v0 = __ldg(f0);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
             const real v1 = lane0;
             const bool v2 = v0 > v1;
             const real v3 = -0x1.0000000000000p+0;
@@ -91,7 +91,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v20 = (v2 ? v3 : v19);
             const bool v21 = r2.x != 0;
             const bool v22 = !v21;
-            const real v23 = s4;
+            const int v23 = s4;
             const real v26 = s1;
             const real v28 = s2;
             const real v29 = r0.x;
@@ -164,7 +164,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             real v215 = v211;
             real v216 = v189;
             if (v22) {
-                const bool v24 = v23 > v8;
+                const bool v24 = v23 > 0;
                 const real v25 = (v24 ? v7 : v8);
                 v27 = (v22 ? v25 : v26);
                 const real v30 = v26 * v29;
@@ -228,8 +228,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v48 = v37 - v46;
             const real v49 = v47 + v48;
-            const bool v50 = v49 < v23;
-            const real v51 = (v50 ? v49 : v23);
+            const bool v50 = v49 <= v8;
+            const int v51 = (v50 ? 0 : v23);
             const bool v53 = v49 > v52;
             const real v54 = (v53 ? v49 : v52);
             const real v63 = v62 + v49;
@@ -369,7 +369,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         } else {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
-            const real v0 = __ldg(f0);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
             const real v1 = lane0;
             const bool v2 = v0 > v1;
             const real v3 = -0x1.0000000000000p+0;
@@ -390,8 +390,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v18 = (v17 ? v8 : v7);
             const real v19 = (v5 ? v6 : v18);
             const real v20 = (v2 ? v3 : v19);
-            const real v21 = s4;
-            const bool v22 = v21 > v8;
+            const int v21 = s4;
+            const bool v22 = v21 > 0;
             const real v23 = (v22 ? v7 : v8);
             const real v24 = s1;
             const real v25 = s2;
@@ -521,8 +521,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v43 = v33 - v41;
             const real v44 = v42 + v43;
-            const bool v45 = v44 < v21;
-            const real v46 = (v45 ? v44 : v21);
+            const bool v45 = v44 <= v8;
+            const int v46 = (v45 ? 0 : v21);
             const bool v48 = v44 > v47;
             const real v49 = (v48 ? v44 : v47);
             const real v53 = v52 + v44;
@@ -574,7 +574,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     last[1 * all] = canonical(s1);
     last[2 * all] = canonical(s2);
     last[3 * all] = canonical(s3);
-    last[4 * all] = canonical(s4);
+    last[4 * all] = (real)s4;
     last[5 * all] = canonical(s5);
     last[6 * all] = canonical(s6);
     last[7 * all] = canonical(s7);
