@@ -7,7 +7,7 @@ from typing import Any
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode
 from pipelines.machine import executor_of
-from pipelines.results import FoldResult, finish_data, finish_fold
+from pipelines.results import FoldResult, finish_data, finish_fold, finish_pooled
 from pipelines.running import recorded, request, run_graph
 from pipelines.task_execution import Outcome
 
@@ -16,13 +16,13 @@ def execute(options: Options) -> int:
     """Run the folds and print the reports' paths, or one JSON object with --json."""
     asked = request(options, lambda graph: graph)
 
-    def finish(outcomes: dict[str, Outcome]) -> tuple[list[FoldResult], str]:
+    def finish(outcomes: dict[str, Outcome]) -> tuple[list[FoldResult], str, dict[str, Any] | None]:
         graph, settings, keeper, record = asked.graph, asked.settings, asked.keeper, asked.record
         results = [finish_fold(graph, fold, settings, keeper, record, outcomes) for fold in asked.folds]
-        return results, finish_data(graph, settings, keeper.store, record)
+        return results, finish_data(graph, settings, keeper.store, record), finish_pooled(graph, keeper, record)
 
     with recorded(asked):
-        outcomes, (results, data_report) = run_graph(asked, finish)
+        outcomes, (results, data_report, pooled) = run_graph(asked, finish)
     used = executor_of(outcomes.values(), asked.settings.sweep.executor)
     document = {
         "run": asked.record.run,
@@ -38,10 +38,13 @@ def execute(options: Options) -> int:
     asked.record.append("ended", status="done", seconds=asked.seconds, **reports, **used)
     if len(results) > 1:
         document["folds"] = [{"fold": row.fold, "report": row.report, "metrics": row.metrics} for row in results]
+        document["pooled"] = pooled
     if options.json:
         sys.stdout.write(json.dumps(document) + "\n")
     else:
         lines = [f"fold {row.fold}: {row.headline}\n{row.report}\n" for row in results]
+        if pooled is not None:
+            lines.append(f"{len(results)} folds together: {pooled['headline']}\n{pooled['report']}\n")
         sys.stdout.write("".join(lines))
     return ExitCode.DONE
 

@@ -1,6 +1,6 @@
 """Order flow of a file of ten-level books: records a second, beside reading the same file with `to_df`.
 
-Usage: python benchmarks/bench_flow.py [records]
+Usage: python benchmarks/bench_order_flow.py [records]
 """
 
 import sys
