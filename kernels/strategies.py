@@ -1,5 +1,6 @@
 """The strategies that ship: each a few lines over forward-adjusted prices, whose past a roll never rewrites."""
 
+import importlib
 from collections.abc import Callable
 
 from kernels.expressions import col, hold, param, prev, where
@@ -43,3 +44,15 @@ def positions() -> Strategy:
 STRATEGIES: dict[str, Callable[[], Strategy]] = {
     strategy.__name__: strategy for strategy in (ema_cross, zscore_reversion, donchian_breakout)
 }
+
+
+def named_strategy(name: str) -> Strategy:
+    """Make the shipped strategy of that name, or that of the user's `package.module:name`: a function, or a Strategy.
+
+    Raises KeyError, ImportError or AttributeError for one that does not exist.
+    """
+    module, colon, function = name.partition(":")
+    if not colon:
+        return STRATEGIES[name]()
+    found: Strategy | Callable[[], Strategy] = getattr(importlib.import_module(module), function)
+    return found if isinstance(found, Strategy) else found()

@@ -17,6 +17,8 @@ from pipelines.errors import ExitCode, NodeError, WalkfoldError
 COMMANDS = {
     "run": "one fold end to end (fold=0; fold=all or fold=0,2 for several); prints the report's path",
     "sweep": "only the sweep of a fold (fold=0); prints the best of each strategy",
+    "train": "only the models of a fold, chosen on its validation rows",
+    "evaluate": "every model of a fold on its test rows, without the report",
     "plan": "what would run and what is cached, and why, without running",
     "graph": "the flow, drawn",
     "runs": "records of past runs; `pipeline runs RUN` shows one",

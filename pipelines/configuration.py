@@ -6,6 +6,7 @@ import math
 import re
 import typing
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,17 @@ def load_settings(overrides: Sequence[str] = (), file: Path | None = None, confi
 
 def build_settings(tree: Mapping[str, Any]) -> Settings:
     """Turn a plain mapping into Settings; raise ConfigurationError naming key, value and remedy."""
-    resolved = _resolve(Settings, tree, "")
+    return typing.cast(Settings, build(Settings, tree, ""))
+
+
+def build(kind: type, tree: Any, path: str) -> Any:
+    """Turn a plain mapping into a dataclass of settings that lies at a dotted path; raise as `build_settings`."""
+    resolved = _resolve(kind, tree, path)
     try:
-        return pydantic.TypeAdapter(Settings).validate_python(resolved)
+        return _adapter(kind).validate_python(resolved)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join([path] * bool(path) + [str(part) for part in first["loc"]])
         if first["type"] == "missing":
             raise ConfigurationError(
                 f"configuration {where} is missing: a file given with --config takes the place of configs/default.yaml and "
@@ -62,7 +68,7 @@ def as_tree(settings: Any) -> dict[str, Any]:
 
     Of `store_options`, which may hold credentials, only the names are kept.
     """
-    tree: dict[str, Any] = pydantic.TypeAdapter(type(settings)).dump_python(settings, mode="json")
+    tree: dict[str, Any] = _adapter(typing.cast(Any, type(settings))).dump_python(settings, mode="json")
     if "store_options" in tree:
         tree["store_options"] = dict.fromkeys(tree["store_options"], HIDDEN)
     return tree
@@ -72,6 +78,12 @@ def without_secret(word: str) -> str:
     """Return a word of a command line as it may be recorded: of `store_options` the name only."""
     key, equals, _ = word.partition("=")
     return f"{key}={HIDDEN}" if equals and key.split(".")[0] == "store_options" else word
+
+
+@lru_cache(maxsize=256)
+def _adapter(kind: Any) -> pydantic.TypeAdapter[Any]:
+    """Build the adapter of a class once: it takes milliseconds, and a graph asks for each task."""
+    return pydantic.TypeAdapter(kind)
 
 
 def nearest(name: str, known: typing.Iterable[str]) -> str:
@@ -126,6 +138,8 @@ def _declared(kind: Any, parts: Sequence[str], key: str) -> Any:
                     f"unknown key {key!r}: {nearest(part, hints)}{f' (in {prefix})' if prefix else ''}"
                 )
             kind = hints[part]
+        elif kind is Any:
+            return Any
         elif _is_mapping(kind):
             kind = typing.get_args(kind)[1]
         elif kind is not Any:

@@ -66,16 +66,22 @@ class ClusterError(WalkfoldError):
 
 
 class NodeError(WalkfoldError):
-    """A node failed. Plain strings only, so that it crosses process borders unchanged."""
+    """A node failed. Plain values only, so that it crosses process borders unchanged.
 
-    def __init__(self, task: str, key: str, cause: str, message: str, trace: str, exit_code: int) -> None:
-        super().__init__(task, key, cause, message, trace, exit_code)
+    `worth_retrying` says that its node lists the cause among the errors after which it is tried again.
+    """
+
+    def __init__(
+        self, task: str, key: str, cause: str, message: str, trace: str, exit_code: int, worth_retrying: bool = False
+    ) -> None:
+        super().__init__(task, key, cause, message, trace, exit_code, worth_retrying)
         self.task = task
         self.key = key
         self.cause = cause
         self.message = message
         self.trace = trace
         self.exit_code = ExitCode(exit_code)
+        self.worth_retrying = worth_retrying
 
     def __str__(self) -> str:
         return f"{self.task}: {self.message}"

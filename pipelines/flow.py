@@ -1,74 +1,165 @@
-"""The walk-forward flow of a configuration: its fan-out and its graph."""
+"""The flow of a configuration, walk-forward unless it names another: its files, its fan-out and its graph."""
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from kernels.features.errors import FeatureError
 from kernels.features.selection import select_features
-from pipelines.configuration import nearest
+from kernels.strategy import Strategy
+from pipelines.configuration import build, nearest
 from pipelines.errors import ConfigurationError, UsageError
-from pipelines.graph import Axes, Graph, build_graph
-from pipelines.input_files import input_files
+from pipelines.flow_table import Flow
+from pipelines.graph import Graph, build_graph
+from pipelines.input_files import FILE_AXES, GROUPS, InputFile, hashed_file, input_files
 from pipelines.nodes import BENCHMARKS, NODES
 from pipelines.planning import plan
 from pipelines.serial_runner import run_serial
-from pipelines.settings import Settings
+from pipelines.settings import WALK_FORWARD, Settings
 from pipelines.store import Store
 from pipelines.store_leases import held
+from pipelines.user_code import made_by, search_here
 
 MOST_COMBINATIONS = 20_000_000
+FOLD = "fold"
+Axis = Callable[[Mapping[str, int | str]], Sequence[int | str]]
+
+
+@dataclass(frozen=True)
+class OpenFlow:
+    """A flow with its configuration checked and its files listed and hashed, once for whatever graphs are made of it."""
+
+    flow: Flow
+    settings: Settings
+    files: Mapping[str, tuple[InputFile, ...]]
+
+    @property
+    def has_folds(self) -> bool:
+        """Whether a node is fanned out over folds."""
+        return FOLD in self.flow.axis_names()
+
+    def graph(self, folds: Sequence[int]) -> Graph:
+        """Build the graph of the given folds."""
+        settings, flow = self.settings, self.flow
+        axes: dict[str, Axis] = dict(_own_axes(settings, self.files, folds))
+        for group in flow.files:
+            axes[group] = partial(_counted, self.files[group])
+        for name, make in flow.axes.items():
+            axes[name] = partial(make, settings)
+        return build_graph(flow.nodes, settings, self.files, axes)
 
 
 def flow_graph(settings: Settings, folds: Sequence[int]) -> Graph:
     """Build the graph of the given folds; raises UsageError for a data folder without DBN files."""
-    files = input_files(settings)
-    check_grid(settings)
-    check_features(settings)
-    axes: Axes = {
+    return open_flow(settings).graph(folds)
+
+
+def open_flow(settings: Settings) -> OpenFlow:
+    """Find the flow that the configuration names, check what can be checked before anything runs, list its files."""
+    flow = named_flow(settings.flow)
+    settings = replace(settings, options=_options(flow, settings))
+    files = dict(input_files(settings, flow.file_groups() | {FILE_AXES.get(axis, axis) for axis in flow.axis_names()}))
+    for group, paths in flow.files.items():
+        files[group] = tuple(hashed_file(Path(path), f"group {group} of the flow") for path in paths(settings))
+    if "strategy" in flow.axis_names():
+        check_grid(settings)
+    if any("features" in node.settings.values() for node in flow.nodes):
+        check_features(settings)
+    return OpenFlow(flow, settings, files)
+
+
+def named_flow(name: str) -> Flow:
+    """Return walk_forward, or the user's flow `package.module:name`: a Flow, or a function that returns one."""
+    if name == WALK_FORWARD:
+        return Flow(NODES)
+    if ":" not in name:
+        raise ConfigurationError(f"flow={name}: there is no such flow; name {WALK_FORWARD}, or your own as package.module:name")
+    made: Flow = made_by(name, "flow", Flow)
+    looking = [node for node in made.nodes if node.evaluates]
+    if looking and not ("folds" in made.names() and all(FOLD in node.per for node in looking)):
+        raise ConfigurationError(
+            f"flow={name}: node {looking[0].name} evaluates a fold's rows: fan it out over fold and keep the node folds"
+        )
+    for kind, own, named in (("group of files", GROUPS, made.files), ("axis", _AXES, made.axes)):
+        if taken := sorted(set(own) & set(named)):
+            raise ConfigurationError(f"flow={name}: walkfold has the {kind} {taken[0]!r} already; give yours another name")
+    return made
+
+
+_AXES = ("file", "part", "traded", "flow_file", FOLD, "strategy", "chunk", "seed", "benchmark")
+
+
+def _counted(group: Sequence[InputFile], place: Mapping[str, int | str]) -> list[int]:
+    return list(range(len(group)))
+
+
+def _own_axes(
+    settings: Settings, files: Mapping[str, tuple[InputFile, ...]], folds: Sequence[int]
+) -> dict[str, Axis]:
+    return {
         "file": lambda place: list(range(len(files["bars"]) or 1)),  # bars from trades count as one
         "part": lambda place: list(range(len(files["bars"][int(place["file"])].pieces))) if files["bars"] else [],
         "traded": lambda place: [0] if files["trades"] else [],
         "flow_file": lambda place: list(range(len(files["flow"]))),
-        "fold": lambda place: list(folds),
+        FOLD: lambda place: list(folds),
         "strategy": lambda place: list(settings.sweep.strategies),
         "chunk": lambda place: list(range(_chunks(settings, str(place["strategy"])))),
         "seed": lambda place: list(settings.training.seeds),
         "benchmark": lambda place: list(BENCHMARKS),
     }
-    return build_graph(NODES, settings, files, axes)
+
+
+def _options(flow: Flow, settings: Settings) -> Any:
+    if flow.options is not None:
+        return build(flow.options, settings.options, "options")
+    if settings.options:
+        raise ConfigurationError(f"options: the flow {settings.flow} has none; remove {', '.join(settings.options)}")
+    return settings.options
 
 
 def check_grid(settings: Settings) -> None:
     """Refuse strategies that do not exist and grid parameters that no strategy of the sweep declares."""
     from kernels.strategies import STRATEGIES
 
-    for name in settings.sweep.strategies:
-        if name not in STRATEGIES:
-            raise ConfigurationError(f"sweep.strategies: there is no strategy {name!r}; {nearest(name, STRATEGIES)}")
-    known = {parameter for make in STRATEGIES.values() for parameter in make().parameters}
+    made = {name: _strategy(name) for name in settings.sweep.strategies}
+    shipped = {parameter for make in STRATEGIES.values() for parameter in make().parameters}
+    known = shipped.union(*(strategy.parameters for strategy in made.values()))
     for name in settings.sweep.grid:
         if name not in known:
             raise ConfigurationError(f"sweep.grid.{name}: no strategy has this parameter; {nearest(name, known)}")
-    declared = {parameter for name in settings.sweep.strategies for parameter in STRATEGIES[name]().parameters}
+    declared = {parameter for strategy in made.values() for parameter in strategy.parameters}
     missing = sorted(declared - set(settings.sweep.grid))
     if missing:
         raise ConfigurationError(f"sweep.grid.{missing[0]} is missing: a strategy of the sweep needs values for it")
 
 
+def _strategy(name: str) -> Strategy:
+    """Return a shipped strategy or the user's own, `package.module:name` of a function that makes it."""
+    from kernels.strategies import STRATEGIES, named_strategy
+
+    if ":" in name:
+        made: Strategy = made_by(name, "sweep.strategies", Strategy)
+        return made
+    if name not in STRATEGIES:
+        raise ConfigurationError(f"sweep.strategies: there is no strategy {name!r}; {nearest(name, STRATEGIES)}")
+    return named_strategy(name)
+
+
 def check_features(settings: Settings) -> None:
     """Refuse features that do not exist; the folder the command runs in is searched for the user's modules, last."""
-    if settings.features.modules and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))  # the workers of a cluster inherit it
+    if settings.features.modules:
+        search_here()
     try:
         select_features(settings.features)
     except FeatureError as error:
         raise ConfigurationError(str(error)) from None
 
 
-def fold_count(settings: Settings, store: Store) -> int:
+def fold_count(opened: OpenFlow, store: Store) -> int:
     """Return how many folds the data has, computing what that needs where it is not cached."""
-    graph = flow_graph(settings, ()).needed_for(["folds"])
+    graph = opened.graph(()).needed_for(["folds"])
     with held(store, [task.key for task in graph.tasks]):
         run_serial([row.task for row in plan(graph, store) if not row.cached], store, lambda outcome: None)
     count = known_fold_count(graph, store)
@@ -80,6 +171,8 @@ def known_fold_count(graph: Graph, store: Store) -> int | None:
     """Return how many folds the data has where the store knows it; computes nothing."""
     from pipelines import artefacts
 
+    if "folds" not in graph:
+        return None
     task = graph["folds"]
     if store.manifest(task.key) is None:
         return None
@@ -95,7 +188,7 @@ def require_folds(folds: Sequence[int], count: int | None) -> None:
 
 def _chunks(settings: Settings, strategy: str) -> int:
     from kernels.grid import GridError, blocks
-    from kernels.strategies import STRATEGIES
+    from kernels.strategies import named_strategy
     from pipelines.steps.searching import BLOCK, GRID, own_grid, search_size
 
     sweep, grid = settings.sweep, own_grid(settings.sweep.grid, {"strategy": strategy})
@@ -108,7 +201,7 @@ def _chunks(settings: Settings, strategy: str) -> int:
             "them with sweep.search=sobol sweep.samples=100000"
         )
     try:
-        next(blocks(grid, STRATEGIES[strategy](), BLOCK))  # there is one that fulfils the constraint
+        next(blocks(grid, named_strategy(strategy), BLOCK))  # there is one that fulfils the constraint
     except GridError as error:
         raise ConfigurationError(f"sweep.grid: {error}") from None
     return -(-size // sweep.chunk_combinations)

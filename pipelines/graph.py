@@ -1,53 +1,20 @@
 """From the table of nodes to a graph of tasks with content keys; building it computes nothing."""
 
 import dataclasses
-import difflib
-import inspect
-import types
-import typing
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from pipelines import keys
-from pipelines.configuration import as_tree
-from pipelines.errors import WalkfoldError
+from pipelines.code_reading import CodeReader
+from pipelines.configuration import nearest
 from pipelines.input_files import InputFile, file_constant
-from pipelines.parts import Part
-from pipelines.settings import Settings
+from pipelines.node import Node
+from pipelines.node_checks import GraphError, check_nodes, hints_of
 
 Coordinates = tuple[tuple[str, int | str], ...]
-
-
-@dataclass(frozen=True)
-class Node:
-    """One row of the flow: a plain function and where each of its parameters comes from.
-
-    `inputs` maps a parameter to `node` or `node.field` (one field of its artefact); `settings` to a dotted configuration key;
-    `axes` to a fan-out axis whose value it gets; `files` to a group of input files, of which a Path gets the place's file and
-    a Partition its piece. `per` lists the node's axes: an input with the same axes is matched, an axis that only the input
-    has is gathered into a list. `gate` is called with the artefact before it is written to the store and after it is read
-    from it. `evaluates` names the rows a node looks at and `trials` how many things it tried there: a number, or the field of
-    its artefact that holds it. `modules` is the configuration key of the user's modules that it imports; their code is in its
-    key. `narrowed` cuts a setting down to what the node reads of it at its place, so that a change of the rest does not reach
-    its key. `split` cuts the work: called with the function's arguments it returns Parts, each computed by the function and
-    stored under a key of its own content; what reads the node gets a list.
-    """
-
-    name: str
-    function: Callable[..., Any]
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
-    axes: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-    per: tuple[str, ...] = ()
-    gate: Callable[[Any, str], None] | None = None
-    evaluates: Literal["validation", "test"] | None = None
-    trials: int | str = 0
-    libraries: tuple[str, ...] = ()
-    modules: str = ""
-    narrowed: Mapping[str, Callable[[Any, Mapping[str, int | str]], Any]] = field(default_factory=dict)
-    split: Callable[..., Sequence[Part]] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +31,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Task:
-    """A node at one place of its axes, with the key of the artefact it makes."""
+    """A node at one place of its axes, with the key of the artefact it makes.
+
+    `parts` is what the key is made of; `code` what is behind its part `code`.
+    """
 
     name: str
     node: Node
@@ -73,6 +43,7 @@ class Task:
     constants: Mapping[str, Any]
     key: str
     parts: Mapping[str, Any]
+    code: keys.Code
 
     @property
     def upstream(self) -> tuple[str, ...]:
@@ -83,7 +54,7 @@ class Task:
     @property
     def kind(self) -> Any:
         """The type of the artefact: the function's return annotation."""
-        return _hints(self.node.function)["return"]
+        return hints_of(self.node.function)["return"]
 
 
 @dataclass(frozen=True)
@@ -93,10 +64,14 @@ class Graph:
     tasks: tuple[Task, ...]
 
     def __getitem__(self, name: str) -> Task:
-        for task in self.tasks:
-            if task.name == name:
-                return task
-        raise KeyError(name)
+        return self._by_name[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    @cached_property
+    def _by_name(self) -> dict[str, Task]:
+        return {task.name: task for task in self.tasks}
 
     def needed_for(self, names: Sequence[str]) -> "Graph":
         """Return the part of the graph that the named tasks need."""
@@ -107,55 +82,29 @@ class Graph:
         return Graph(tuple(task for task in self.tasks if task.name in wanted))
 
 
-class GraphError(WalkfoldError):
-    """The table of nodes is inconsistent: an unknown input, a type that does not fit, a parameter without a source."""
-
-
 Axes = Mapping[str, Callable[[Mapping[str, int | str]], Sequence[int | str]]]
+_PLAIN_VALUE = re.compile(r"[\w.:+-]+")  # of an axis: it becomes part of task names, and those of file names
 
 
 def build_graph(
-    nodes: Sequence[Node], settings: Settings, files: Mapping[str, Sequence[InputFile]], axes: Axes
+    nodes: Sequence[Node], settings: Any, files: Mapping[str, Sequence[InputFile]], axes: Axes
 ) -> Graph:
-    """Expand the table of nodes over its axes and name every artefact by its content key.
+    """Expand the table of nodes over its axes and name every artefact by its content key; computes nothing.
 
     `axes[name]` is called with the coordinates chosen so far and returns the values of that axis. Raises GraphError naming
-    both nodes when a type does not fit.
+    both nodes when a type does not fit, and for axes, groups of files and configuration keys that do not exist.
     """
-    check_nodes(nodes)
-    tree = settings
-    made: dict[str, list[Task]] = {}
-    for node in nodes:
-        code = keys.code_digest(typing.cast(types.FunctionType, node.function))
+    made = _Made()
+    reader = CodeReader()
+    for node in check_nodes(nodes):
+        _check_sources(node, settings, files, axes)
+        code = _Code(node, settings, reader)
         versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
-        if node.modules and (modules := setting_at(settings, node.modules)):
-            code = keys.digest([code, keys.modules_digest(modules)])
-            versions |= keys.imported_versions(modules)
         if node.split is not None:
             versions |= keys.arithmetic()
-        made[node.name] = [_task(node, place, made, tree, files, code, versions) for place in _places(node.per, axes)]
-    return Graph(tuple(task for tasks in made.values() for task in tasks))
-
-
-def check_nodes(nodes: Sequence[Node]) -> None:
-    """Check that every parameter has one source and that the types on both ends of every arrow agree."""
-    known: dict[str, Node] = {}
-    for node in nodes:
-        if node.name in known:
-            raise GraphError(f"two nodes are named {node.name}; give each its own name")
-        hints = _hints(node.function)
-        sources = [*node.inputs, *node.settings, *node.axes, *node.files]
-        _check_parameters(node, sources)
-        for parameter, source in node.inputs.items():
-            producer, _, part = source.partition(".")
-            if producer not in known:
-                close = difflib.get_close_matches(producer, known, n=1)
-                raise GraphError(
-                    f"node {node.name}: input {parameter} reads {producer!r}, which no earlier node makes"
-                    + (f"; did you mean {close[0]!r}?" if close else "")
-                )
-            _check_type(node, parameter, hints[parameter], known[producer], part)
-        known[node.name] = node
+        made.add(node, [_task(node, place, made, settings, files, code, versions) for place in _places(node, axes)])
+    reader.save()
+    return Graph(tuple(task for tasks in made.tasks.values() for task in tasks))
 
 
 def task_name(node: str, coordinates: Coordinates) -> str:
@@ -172,82 +121,125 @@ def setting_at(settings: Any, dotted: str) -> Any:
     return value
 
 
-def _check_parameters(node: Node, sources: Sequence[str]) -> None:
-    parameters = inspect.signature(node.function).parameters
-    for name in sources:
-        if name not in parameters or sources.count(name) > 1:
-            raise GraphError(f"node {node.name}: {node.function.__name__} has no single parameter {name!r} to fill")
-    for name, parameter in parameters.items():
-        if name not in sources and parameter.default is inspect.Parameter.empty:
-            raise GraphError(f"node {node.name}: nothing fills the parameter {name!r} of {node.function.__name__}")
-    if "return" not in _hints(node.function):
-        raise GraphError(f"node {node.name}: {node.function.__name__} does not say what it returns")
+class _Made:
+    """The tasks made so far by node, found by their coordinates without looking at all of them."""
 
+    def __init__(self) -> None:
+        self.tasks: dict[str, list[Task]] = {}
+        self._nodes: dict[str, Node] = {}
+        self._found: dict[tuple[str, tuple[str, ...]], dict[Coordinates, list[Task]]] = {}
 
-def _check_type(node: Node, parameter: str, wanted: Any, producer: Node, part: str) -> None:
-    offered = _hints(producer.function)["return"]
-    if part:
-        fields = _hints(offered) if dataclasses.is_dataclass(offered) else {}
-        if part not in fields:
-            raise GraphError(f"node {node.name}: {producer.name} makes {_text(offered)}, which has no field {part!r}")
-        offered = fields[part]
-    if producer.split is not None:
-        offered = list[offered]  # type: ignore[valid-type]
-    if set(producer.per) - set(node.per):
-        offered = list[offered]  # type: ignore[valid-type]
-    if wanted is not Any and _listed(wanted) != offered:
-        raise GraphError(
-            f"node {node.name} wants {parameter}: {_text(wanted)}, but node {producer.name} makes {_text(offered)}"
+    def add(self, node: Node, tasks: list[Task]) -> None:
+        self.tasks[node.name] = tasks
+        self._nodes[node.name] = node
+
+    def sources(self, source: str, place: Coordinates) -> Source | tuple[Source, ...]:
+        """What an input of a task at a place reads: the matching task, or all that match where an axis is gathered."""
+        name, _, part = source.partition(".")
+        producer, here = self._nodes[name], dict(place)
+        shared = tuple(axis for axis in producer.per if axis in here)
+        if (name, shared) not in self._found:
+            index = self._found[name, shared] = {}
+            for task in self.tasks[name]:
+                at = dict(task.coordinates)
+                index.setdefault(tuple((axis, at[axis]) for axis in shared), []).append(task)
+        matching = self._found[name, shared].get(tuple((axis, here[axis]) for axis in shared), [])
+        found = tuple(
+            Source(task.name, task.key, task.kind, part or None, producer.gate, producer.split is not None)
+            for task in matching
         )
+        if len(shared) < len(producer.per):
+            return found
+        if not found:
+            raise GraphError(f"{name} has no place {task_name('', place)}, which {source} is read at; give both one axis")
+        return found[0]
 
 
-def _listed(kind: Any) -> Any:
-    """Return Sequence[X] as list[X]: a gathered input is a list, and a function that only reads may ask for less."""
-    return list[typing.get_args(kind)[0]] if typing.get_origin(kind) is Sequence else kind  # type: ignore[misc]
+def _check_sources(node: Node, settings: Any, files: Mapping[str, Any], axes: Axes) -> None:
+    """Refuse axes, groups of files and configuration keys that do not exist."""
+    for kind, named, known in (("axis", node.per, axes), ("group of files", node.files.values(), files)):
+        for name in named:
+            if name not in known:
+                raise GraphError(f"node {node.name}: there is no {kind} {name!r}; {nearest(name, known)}")
+    for dotted in node.settings.values():
+        value = settings
+        for part in dotted.split("."):
+            if not hasattr(value, part):
+                names = [one.name for one in dataclasses.fields(value)] if dataclasses.is_dataclass(value) else []
+                hint = f"; {nearest(part, names)}" if names else ""
+                raise GraphError(f"node {node.name}: there is no configuration key {dotted!r}{hint}")
+            value = getattr(value, part)
 
 
-def _places(per: tuple[str, ...], axes: Axes) -> list[Coordinates]:
+def _places(node: Node, axes: Axes) -> list[Coordinates]:
     places: list[Coordinates] = [()]
-    for axis in per:
-        places = [(*place, (axis, value)) for place in places for value in axes[axis](dict(place))]
+    for axis in node.per:
+        places = [(*place, (axis, _plain(value, axis))) for place in places for value in axes[axis](dict(place))]
+    if len(set(places)) < len(places):
+        twice = next(place for place in places if places.count(place) > 1)
+        raise GraphError(f"{task_name(node.name, twice)}: an axis has this value twice; give each once")
     return places
+
+
+def _plain(value: int | str, axis: str) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, int | str) or not _PLAIN_VALUE.fullmatch(str(value)):
+        raise GraphError(f"axis {axis}: {value!r} is no value; use whole numbers, or text of letters, digits and .:_+-")
+    return value
 
 
 def _task(
     node: Node,
     place: Coordinates,
-    made: Mapping[str, list[Task]],
-    settings: Settings,
+    made: _Made,
+    settings: Any,
     files: Mapping[str, Sequence[InputFile]],
-    code: str,
+    code: "_Code",
     versions: Mapping[str, str],
 ) -> Task:
-    inputs = {parameter: _sources(source, place, made) for parameter, source in node.inputs.items()}
+    inputs = {parameter: made.sources(source, place) for parameter, source in node.inputs.items()}
     constants, hashed = _constants(node, dict(place), settings, files)
+    reached = code.at(dict(place))
+    versions = {**versions, **code.libraries(reached.modules)}
     input_keys = {
         parameter: [[source.key, source.field] for source in _each(value)] for parameter, value in inputs.items()
     }
-    key = keys.content_key(code, hashed, input_keys, versions)
-    parts = {"code": code, "configuration": hashed, "inputs": input_keys, "libraries": dict(versions)}
-    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts)
+    key = keys.content_key(reached.digest, hashed, input_keys, versions)
+    parts = {"code": reached.digest, "configuration": hashed, "inputs": input_keys, "libraries": dict(versions)}
+    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts, reached)
 
 
-def _sources(source: str, place: Coordinates, made: Mapping[str, list[Task]]) -> Source | tuple[Source, ...]:
-    producer, _, part = source.partition(".")
-    here = dict(place)
-    matching = [
-        task for task in made[producer] if all(here.get(axis, value) == value for axis, value in task.coordinates)
-    ]
-    found = tuple(
-        Source(task.name, task.key, task.kind, part or None, task.node.gate, task.node.split is not None)
-        for task in matching
-    )
-    gathered = any(axis not in here for axis in made[producer][0].node.per) if made[producer] else True
-    return found if gathered else found[0]
+class _Code:
+    """The code of a node: of its function, of the one that splits its work, of its settings' classes, and the user's.
+
+    The user's modules are those of the configuration key `modules`, and `package.module:name` of an axis's value.
+    """
+
+    def __init__(self, node: Node, settings: Any, reader: CodeReader) -> None:
+        values = [setting_at(settings, dotted) for dotted in node.settings.values()]
+        functions: list[Any] = [node.function, *([node.split] if node.split else [])]
+        functions += [type(value) for value in values if dataclasses.is_dataclass(value)]
+        self._functions = tuple(dict.fromkeys(functions))
+        self._modules = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []
+        self.reader = reader
+        self._found: dict[tuple[str, ...], keys.Code] = {}
+        self._libraries: dict[tuple[str, ...], dict[str, str]] = {}
+
+    def at(self, place: Mapping[str, int | str]) -> keys.Code:
+        named = [*self._modules, *(str(value) for value in place.values() if ":" in str(value))]
+        modules = tuple(dict.fromkeys(name.partition(":")[0] for name in named))
+        if modules not in self._found:
+            self._found[modules] = keys.code_reached(self._functions, modules, self.reader)
+        return self._found[modules]
+
+    def libraries(self, modules: tuple[str, ...]) -> dict[str, str]:
+        """The versions of the libraries that the user's modules import."""
+        if modules not in self._libraries:
+            self._libraries[modules] = keys.imported_versions(modules, self.reader) if modules else {}
+        return self._libraries[modules]
 
 
 def _constants(
-    node: Node, place: Mapping[str, int | str], settings: Settings, files: Mapping[str, Sequence[InputFile]]
+    node: Node, place: Mapping[str, int | str], settings: Any, files: Mapping[str, Sequence[InputFile]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values themselves and the form of them that goes into the key."""
     values: dict[str, Any] = {}
@@ -255,31 +247,14 @@ def _constants(
     for parameter, dotted in node.settings.items():
         value = setting_at(settings, dotted)
         values[parameter] = node.narrowed[parameter](value, place) if parameter in node.narrowed else value
-        hashed[parameter] = as_tree_value(values[parameter])
+        hashed[parameter] = keys.plain(values[parameter])
     for parameter, axis in node.axes.items():
         values[parameter] = hashed[parameter] = place[axis]
     for parameter, group in node.files.items():
-        kind = _hints(node.function)[parameter]
-        values[parameter], hashed[parameter] = file_constant(kind, files[group], node.per, place)
+        kind = hints_of(node.function)[parameter]
+        values[parameter], hashed[parameter] = file_constant(kind, group, files[group], node.per, place)
     return values, hashed
-
-
-def as_tree_value(value: Any) -> Any:
-    """Return a setting as JSON values for hashing."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return as_tree(value)
-    if isinstance(value, Mapping):
-        return {str(name): as_tree_value(item) for name, item in value.items()}
-    return [as_tree_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _each(value: Source | tuple[Source, ...]) -> tuple[Source, ...]:
     return value if isinstance(value, tuple) else (value,)
-
-
-def _hints(thing: Any) -> dict[str, Any]:
-    return typing.get_type_hints(thing)
-
-
-def _text(kind: Any) -> str:
-    return kind.__name__ if isinstance(kind, type) else str(kind).replace("pandas.core.frame.", "")

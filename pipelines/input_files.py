@@ -1,6 +1,6 @@
 """The user's files that a run reads: what each is by content, and the pieces a large one is read in."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from pipelines import keys
 from pipelines.errors import ConfigurationError, RejectedDataError, UsageError
 from pipelines.settings import Settings
 
-FILE_AXES = ("file", "flow_file")  # a node with one of them gets one file of its group, and `part` one piece of that
+FILE_AXES = {"file": "bars", "flow_file": "flow"}  # axes whose values count the files of a group; any group is one too
 FLOW_SCHEMAS = (MBP_10, TBBO, TRADES)
+DBN_GROUPS = ("bars", "trades", "definitions", "statistics", "flow")
+GROUPS = (*DBN_GROUPS, "exogenous", "roll_schedule", "truth")
 WHOLE: tuple[Partition | None, ...] = (None,)
 
 
@@ -33,43 +35,49 @@ class InputFile:
     pieces: tuple[Partition | None, ...] = WHOLE
 
 
-def input_files(settings: Settings) -> Mapping[str, tuple[InputFile, ...]]:
+def input_files(settings: Settings, groups: Collection[str] = GROUPS) -> Mapping[str, tuple[InputFile, ...]]:
     """List and hash the DBN files of the data folder by what they hold, in the order of their data.
+
+    Only the groups asked for are looked at; the others are empty. A folder without bars is in order where nobody reads them.
 
     Raises UsageError for a folder without bars (or, where bars are made from them, without trades), and where `bar_seconds` is
     not the length of its bars; RejectedDataError for a damaged file. Books and trades are listed where the feature set has
     order flow and the folder has a book.
     """
     made = settings.load.from_trades
-    try:
-        listed = (list_any_files if made else list_data_files)(Path(settings.data))
-    except DamagedFileError as error:
-        raise RejectedDataError(str(error)) from None
-    except DataError as error:
-        raise UsageError(f"data={settings.data}: {error}") from None
-    _check_bar_seconds(settings, listed)
+    listed = _listed(settings, groups)
+    if "bars" in groups:
+        _check_bar_seconds(settings, listed)
     truth = Path(settings.data) / "truth.json"
     records = settings.load.partition_records
-    return {
-        "bars": tuple(_hashed(one.path, _pieces(one.path, records)) for one in listed if one.kind == BARS and not made),
-        "trades": tuple(_hashed(path) for path in _trade_files(listed, settings.data)) if made else (),
-        "definitions": tuple(_hashed(one.path) for one in listed if one.kind == DEFINITIONS),
-        "statistics": tuple(_hashed(one.path) for one in listed if one.schema == STATISTICS),
-        "flow": tuple(_hashed(path) for path in _flow_files(listed, settings.features.include)),
-        "exogenous": tuple(_exogenous_file(one.path) for one in settings.exogenous),
-        "roll_schedule": _roll_schedule(settings),
-        "truth": (_hashed(truth),) if truth.is_file() else (),
+    found: dict[str, Callable[[], tuple[InputFile, ...]]] = {
+        "bars": lambda: tuple(_hashed(one.path, _pieces(one.path, records)) for one in listed if one.kind == BARS and not made),
+        "trades": lambda: tuple(_hashed(path) for path in _trade_files(listed, settings.data)) if made else (),
+        "definitions": lambda: tuple(_hashed(one.path) for one in listed if one.kind == DEFINITIONS),
+        "statistics": lambda: tuple(_hashed(one.path) for one in listed if one.schema == STATISTICS),
+        "flow": lambda: tuple(_hashed(path) for path in _flow_files(listed, settings.features.include)),
+        "exogenous": lambda: tuple(_exogenous_file(one.path) for one in settings.exogenous),
+        "roll_schedule": lambda: _roll_schedule(settings),
+        "truth": lambda: (_hashed(truth),) if truth.is_file() else (),
     }
+    return {name: make() if name in groups else () for name, make in found.items()}
+
+
+def hashed_file(path: Path, asked_by: str) -> InputFile:
+    """Return a file of the user's by content; raise UsageError, naming who asked for it, where there is none."""
+    if not path.is_file():
+        raise UsageError(f"{asked_by}: there is no file {path}")
+    return _hashed(path)
 
 
 def file_constant(
-    kind: Any, group: Sequence[InputFile], per: Sequence[str], place: Mapping[str, int | str]
+    kind: Any, name: str, group: Sequence[InputFile], per: Sequence[str], place: Mapping[str, int | str]
 ) -> tuple[Any, Any]:
-    """Return what a parameter of type `kind` gets of a group of files at a place of the axes, and its form in the key.
+    """Return what a parameter of type `kind` gets of a named group of files at a place of the axes, and its form in the key.
 
     A Path is the place's file and a Partition the place's piece of it, known by its records; a sequence is all files.
     """
-    axis = next((name for name in per if name in FILE_AXES), None)
+    axis = next((axis for axis in per if FILE_AXES.get(axis, axis) == name), None)
     if axis is not None and kind is Path:
         chosen = group[int(place[axis])]
         return chosen.path, chosen.sha256
@@ -77,6 +85,21 @@ def file_constant(
         piece = group[int(place[axis])].pieces[int(place["part"])]
         return piece, None if piece is None else [piece.first, piece.records]
     return tuple(item.path for item in group), [item.sha256 for item in group]
+
+
+def _listed(settings: Settings, groups: Collection[str]) -> list[DataFile]:
+    """The DBN files of the data folder, none of which need be bars where no node reads bars."""
+    bars = "bars" in groups and not settings.load.from_trades
+    if not set(DBN_GROUPS) & set(groups):
+        return []
+    try:
+        return (list_data_files if bars else list_any_files)(Path(settings.data))
+    except DamagedFileError as error:
+        raise RejectedDataError(str(error)) from None
+    except DataError as error:
+        if {"bars", "trades"} & set(groups):
+            raise UsageError(f"data={settings.data}: {error}") from None
+        return []
 
 
 def _hashed(path: Path, pieces: tuple[Partition | None, ...] = WHOLE) -> InputFile:

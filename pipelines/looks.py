@@ -6,11 +6,12 @@ from typing import Any
 
 from pipelines import artefacts
 from pipelines.graph import Graph, Task
-from pipelines.input_files import InputFile
+from pipelines.input_files import GROUPS, InputFile
 from pipelines.ledger import Instants, Ledger, Look, data_name
 from pipelines.store import Store
 
 FOLDS = "folds"
+PRICES = ("bars", "trades")
 ROWS = ("validation", "test")
 
 
@@ -73,4 +74,6 @@ class LookKeeper:
         return int(value)
 
     def _checksums(self) -> list[str]:
-        return [item.sha256 for item in (*self.files["bars"], *self.files["trades"])]
+        """Of the files that prices come from: walkfold's own groups of them, and those of the user's flow."""
+        prices = [name for name in self.files if name in PRICES or name not in GROUPS]
+        return [item.sha256 for name in prices for item in self.files[name]]

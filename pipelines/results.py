@@ -11,7 +11,7 @@ from pipelines import artefacts
 from pipelines.configuration import as_tree, without_secret
 from pipelines.graph import Graph, Task
 from pipelines.looks import LookKeeper
-from pipelines.machine import executor_of
+from pipelines.machine import executor_of, facts_of
 from pipelines.published import PublishedSet, PublishedSets
 from pipelines.records import RunRecord, versions
 from pipelines.report.data_page import write_data_report
@@ -40,6 +40,11 @@ class FoldResult:
     metrics: dict[str, dict[str, float | None]]
 
 
+def content_of(fold: int) -> str:
+    """The task that makes what a fold's report says."""
+    return f"{CONTENT}[fold={fold}]"
+
+
 def finish_data(graph: Graph, settings: Settings, store: Store, record: RunRecord) -> str:
     """Write the data report, compared with the set reported before, into the run's folder; return its path."""
     task, feature_set = graph[DATA_CONTENT], graph[FEATURE_SET].key
@@ -62,10 +67,11 @@ def finish_fold(
     outcomes: Mapping[str, Outcome],
 ) -> FoldResult:
     """Write the fold's report, with all looks at its rows counted, and return its figures."""
-    task = graph[f"{CONTENT}[fold={fold}]"]
+    task = graph[content_of(fold)]
     content = artefacts.read_parts(keeper.store.verified(task.key), task.kind)
     mine = [graph[name] for name in _with_upstream(graph, task)]
     looks = keeper.summary(fold)
+    rows = [outcomes.get(each.name) or stored(each, keeper.store) for each in mine]
     run = {
         "run": record.run,
         "created": _now(),
@@ -73,9 +79,9 @@ def finish_fold(
         "configuration": as_tree(settings),
         "nodes": [
             {"name": row.task, "key": row.key, "seconds": row.seconds, "cached": row.cached}
-            for row in (outcomes[each.name] for each in mine)
+            for row in rows
         ],
-        **executor_of([outcomes[each.name] for each in mine], settings.sweep.executor),
+        **executor_of(rows, settings.sweep.executor),
         "versions": versions(),
         "seeds": list(settings.training.seeds),
         "ledger": looks,
@@ -87,6 +93,11 @@ def finish_fold(
     for caution in content.document["cautions"]:
         headline += f"\n  caution: {caution}"
     return FoldResult(fold, str(path), headline, _metrics(content.document))
+
+
+def stored(task: Task, store: Store) -> Outcome:
+    """Return what is known of a task that a run finds in the store or leaves out."""
+    return Outcome(task.name, task.key, 0.0, True, "", 0, facts_of(store.manifest(task.key)))
 
 
 def finish_pooled(graph: Graph, keeper: LookKeeper, record: RunRecord) -> dict[str, Any] | None:

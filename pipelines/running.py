@@ -1,7 +1,7 @@
 """What the commands that compute share: reading the request, running what is missing, keeping ledger and record."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -9,15 +9,16 @@ from typing import Any, TypeVar
 from pipelines.cluster import connected, gpu_refusal
 from pipelines.commands.options import Options, parse_folds, required
 from pipelines.configuration import as_tree, load_settings
-from pipelines.errors import ClusterError, CorruptArtefactError, StoreError, WalkfoldError
-from pipelines.flow import flow_graph, fold_count, known_fold_count, require_folds
+from pipelines.errors import ClusterError, CorruptArtefactError, StoreError, UsageError, WalkfoldError
+from pipelines.flow import OpenFlow, fold_count, known_fold_count, open_flow, require_folds
 from pipelines.graph import Graph
-from pipelines.input_files import input_files
 from pipelines.looks import LookKeeper
-from pipelines.machine import executor_of, facts_of
-from pipelines.planning import PlannedTask, plan
+from pipelines.machine import executor_of
+from pipelines.partial import Part, cut, require_inputs
+from pipelines.planning import PlannedTask, note_code, plan
 from pipelines.progress import Progress, shown
 from pipelines.records import RunRecord
+from pipelines.results import stored
 from pipelines.serial_runner import run_serial
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -27,16 +28,22 @@ from pipelines.task_execution import Outcome
 
 DAMAGE_RETRIES = 3  # damaged artefacts found while running are recomputed at once, this many times a run
 
+PARTS = ("only", "from", "until")
+
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a command was asked to compute: folds (and the text that named them), configuration, graph, where it is kept."""
+    """What a command was asked to compute: folds (and the text that named them), configuration, where it is kept.
+
+    `whole` is the graph of the flow, `graph` the part of it that is to run.
+    """
 
     settings: Settings
     folds: tuple[int, ...]
     text: str
+    whole: Graph
     graph: Graph
     keeper: LookKeeper
     record: RunRecord
@@ -50,23 +57,40 @@ class Request:
 
 
 def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
-    """Read the command line, check what can be checked before anything is computed, and open the record."""
+    """Read the command line, check what can be checked before anything is computed, and open the record.
+
+    `select` is the command's own choice of the flow's tasks; `only=`, `from=` and `until=` choose among them.
+    """
     started = time.perf_counter()
-    arguments, overrides = options.split("fold")
+    arguments, overrides = options.split("fold", *PARTS)
     settings = load_settings(overrides, options.config)
-    folds = parse_folds(required(arguments, "fold", options.command, "0"))
+    part = Part.of(arguments)
     if settings.cluster == "cuda" and (refusal := gpu_refusal()):
         raise ClusterError(f"cluster=cuda: {refusal}; use cluster=processes to run on the CPU")
-    files = input_files(settings)  # before the store: a mistyped data=DIR must not create one
+    opened = open_flow(settings)  # before the store: a mistyped data=DIR must not create one
+    text = fold_text(arguments, opened, options.command)
+    folds = parse_folds(text) if text else ()
     store = open_store(settings)
     if folds is None:
-        folds = tuple(range(fold_count(settings, store)))
-    graph = select(flow_graph(settings, folds))
-    require_folds(folds, known_fold_count(graph, store))
-    asked = {"fold": arguments["fold"], "configuration": as_tree(settings), "command": options.command}
+        folds = tuple(range(fold_count(opened, store)))
+    whole = opened.graph(folds)
+    graph = cut(select(whole), part)
+    require_folds(folds, known_fold_count(whole, store))
+    asked = {"fold": text, "configuration": as_tree(opened.settings), "command": options.command, **arguments}
+    if not part.whole:
+        require_inputs(graph, whole, store)
     record = RunRecord.begin(store, asked)
-    keeper = LookKeeper(graph, store, settings.instrument.root, files, record.run)
-    return Request(settings, folds, arguments["fold"], graph, keeper, record, options.quiet, started)
+    keeper = LookKeeper(whole, store, settings.instrument.root, opened.files, record.run)
+    return Request(opened.settings, folds, text, whole, graph, keeper, record, options.quiet, started)
+
+
+def fold_text(arguments: Mapping[str, str], opened: OpenFlow, command: str) -> str:
+    """Return which folds are asked for, as it was written; "" for a flow without folds."""
+    if opened.has_folds:
+        return required(arguments, "fold", command, "0")
+    if "fold" in arguments:
+        raise UsageError(f"fold={arguments['fold']}: the flow {opened.settings.flow} has no folds; leave it out")
+    return ""
 
 
 @contextmanager
@@ -98,6 +122,7 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
         keeper.note(outcome.task)  # before anything else can fail: a look that has happened counts
         record.append("task", **vars(outcome))
 
+    note_code(asked.graph, keeper.store)
     for attempt in range(DAMAGE_RETRIES + 1):
         planned = plan(asked.graph, keeper.store)
         waiting = [row for row in planned if not row.cached]
@@ -106,8 +131,7 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
                 _run_missing(waiting, asked.settings, keeper.store, progress, note)
                 for row in planned:
                     if row.cached and row.task.name not in outcomes:
-                        facts = facts_of(keeper.store.manifest(row.task.key))
-                        note(Outcome(row.task.name, row.task.key, 0.0, True, "", 0, facts))
+                        note(stored(row.task, keeper.store))
                 if reason := executor_of(outcomes.values(), "")["fallback_reason"]:
                     progress.say(f"sweeps fell back to the CPU: {reason}")
                 return outcomes, finish(outcomes)

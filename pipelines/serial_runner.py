@@ -1,16 +1,35 @@
 """Runs a graph in this process, one task after another: what a debugger steps through, and the oracle of the Dask runner."""
 
+import time
 from collections.abc import Callable, Sequence
 
 from pipelines.graph import Task
+from pipelines.retrying import wait_before_retry
 from pipelines.store import Store
 from pipelines.task_execution import Outcome, assign, perform
 
 
-def run_serial(tasks: Sequence[Task], store: Store, report: Callable[[Outcome], None]) -> None:
-    """Run the tasks in order and call `report` after each; raise the first error.
+def run_serial(
+    tasks: Sequence[Task],
+    store: Store,
+    report: Callable[[Outcome], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Run the tasks in order and call `report` after each; raise the first error that is not retried.
 
-    `tasks` holds only what is not in the store yet, each after what it reads.
+    `tasks` holds only what is not in the store yet, each after what it reads. Timeouts are not kept here: nobody is there to
+    stop a node that runs in the only thread.
     """
     for task in tasks:
-        report(perform(assign(task, store)))
+        tries = 0
+        while True:
+            try:
+                outcome = perform(assign(task, store))
+                break
+            except Exception as error:
+                tries += 1
+                wait = wait_before_retry(task, error, tries)
+                if wait is None:
+                    raise
+                sleep(wait)
+        report(outcome)

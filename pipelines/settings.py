@@ -27,6 +27,7 @@ from validation.bar_rules import BarRules
 MOST_MONEY = 1e15  # beyond it float64 no longer resolves a cent
 MOST_CONTRACTS = 1_000_000
 NO_TRADES = "none"
+WALK_FORWARD = "walk_forward"
 INTERVALS = tuple(schema.removeprefix("ohlcv-") for schema in BAR_SCHEMAS)
 CLUSTERS = ("serial", "threads", "processes", "cuda")
 
@@ -170,9 +171,10 @@ def _require_distinct(name: str, values: tuple[object, ...]) -> None:
 class Settings:
     """Everything a run depends on; the resolved form is stored with the run.
 
-    `cluster` is where the graph runs: `serial`, `threads`, `processes` (local) or `cuda` (one process a GPU); `workers`
-    0 means one a core or a GPU. Neither changes any result. `bar_seconds` is the length of a bar: its values, and
-    exogenous ones, are known at `ts_event` plus that. `store` is a folder or a URL of an fsspec file system, which gets
+    `flow` is walk_forward, or `package.module:name` of the user's own, whose nodes read `options`. `cluster` is where the
+    graph runs: `serial`, `threads`, `processes` (local) or `cuda` (one process a GPU); `workers` 0 means one a core or a
+    GPU. Neither changes any result. `bar_seconds` is the length of a bar: its values, and exogenous ones, are known at
+    `ts_event` plus that. `store` is a folder or a URL of an fsspec file system, which gets
     `store_options`; what is read from a URL is kept in the folder `store_cache` (empty: the user's) within
     `store_cache_budget`, and the store itself is kept within `store_budget` after each run.
     """
@@ -189,6 +191,8 @@ class Settings:
     exogenous: tuple[ExogenousFile, ...] = ()
     bar_seconds: int = 60
     load: LoadSettings = field(default_factory=LoadSettings)
+    flow: str = WALK_FORWARD
+    options: Any = field(default_factory=dict)
     cluster: str = "processes"
     workers: int = 0
     store_options: Mapping[str, Any] = field(default_factory=dict, repr=False)

@@ -2,6 +2,7 @@
 
 objects/ab/<key>/…parts…, manifest.json     an artefact; it exists when its manifest does
 refs/<task>.json                            the last keys of a task, to explain why it runs again
+code/                                       the definitions behind each hash of code in a key
 runs/ ledger/                               records of runs, looks at validation and test rows
 published/                                  feature sets in the order of their first report
 leases/                                     what live runs use and earlier ones used last
@@ -27,7 +28,7 @@ from pipelines.processes import is_alive
 from pipelines.store_files import Entry, Files, LocalFiles, checked_key, is_plain_name, sha256_of, sync, write_bytes
 
 REMEMBERED = 8
-FOLDERS = ("objects", "refs", "runs", "ledger", "published", "leases", "tmp", "corrupt")
+FOLDERS = ("objects", "refs", "code", "runs", "ledger", "published", "leases", "tmp", "corrupt")
 
 
 @dataclass(frozen=True)

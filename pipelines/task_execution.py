@@ -18,6 +18,7 @@ from pipelines import artefacts
 from pipelines.errors import CorruptArtefactError, ExitCode, NodeError, StoreError
 from pipelines.graph import Source, Task
 from pipelines.machine import PARAMETER, Machine, kept
+from pipelines.node import Retries
 from pipelines.part_keys import part_key, part_list, part_schema
 from pipelines.parts import Part, PartList
 from pipelines.store import Store
@@ -30,7 +31,10 @@ FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 
 @dataclass(frozen=True)
 class Assignment:
-    """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under."""
+    """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under.
+
+    `code_functions` and `code_modules` are where the code begins whose hash is `parts["code"]` (pipelines.keys.code_reached).
+    """
 
     task: str
     key: str
@@ -42,6 +46,10 @@ class Assignment:
     parts: Mapping[str, Any]
     store: Store
     split: Callable[..., Sequence[Part]] | None = None
+    retries: Retries = field(default_factory=Retries)
+    timeout_s: float = 0.0
+    code_functions: tuple[Any, ...] = ()
+    code_modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,10 @@ def assign(task: Task, store: Store) -> Assignment:
         parts=task.parts,
         store=store,
         split=task.node.split,
+        retries=task.node.retries,
+        timeout_s=task.node.timeout_s,
+        code_functions=task.code.functions,
+        code_modules=task.code.modules,
     )
 
 
@@ -189,8 +201,9 @@ def _as_node_error(assignment: Assignment, error: BaseException) -> NodeError:
     message = str(error) or type(error).__name__
     if code is ExitCode.NODE_FAILED:
         message = f"{type(error).__name__}: {message}"
+    worth = assignment.retries.worth(error)
     trace = "".join(traceback.format_exception(error))
-    return NodeError(assignment.task, assignment.key, type(error).__name__, message, trace, int(code))
+    return NodeError(assignment.task, assignment.key, type(error).__name__, message, trace, int(code), worth)
 
 
 def _give_back_memory() -> None:

@@ -5,7 +5,8 @@ import sys
 
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode, UsageError
-from pipelines.graph import Node, check_nodes
+from pipelines.node import Node
+from pipelines.node_checks import check_nodes
 from pipelines.nodes import NODES
 
 

@@ -6,25 +6,32 @@ import sys
 from pipelines.commands.options import Options, parse_folds
 from pipelines.configuration import load_settings
 from pipelines.errors import ExitCode, UsageError
-from pipelines.flow import flow_graph, known_fold_count, require_folds
+from pipelines.flow import known_fold_count, open_flow, require_folds
+from pipelines.partial import Part, cut, require_inputs
 from pipelines.planning import PlannedTask, plan
+from pipelines.running import PARTS, fold_text
 from pipelines.store_opening import existing_store
 
 
 def execute(options: Options) -> int:
-    """Print a line a task: cached, or why it will run."""
-    arguments, overrides = options.split("fold")
-    settings = load_settings(overrides, options.config)
-    folds = parse_folds(arguments.get("fold", "0"))
-    store = existing_store(settings)
-    graph = flow_graph(settings, folds or ())
-    count = known_fold_count(graph, store)
+    """Print a line a task: cached, or why it will run; `only=`, `from=` and `until=` as in `pipeline run`."""
+    arguments, overrides = options.split("fold", *PARTS)
+    part = Part.of(arguments)
+    opened = open_flow(load_settings(overrides, options.config))
+    store = existing_store(opened.settings)
+    text = fold_text({"fold": "0", **arguments} if opened.has_folds else arguments, opened, options.command)
+    folds = parse_folds(text) if text else ()
+    whole = opened.graph(folds or ())
+    count = known_fold_count(whole, store)
     if folds is None:
         if count is None:
             raise UsageError("fold=all: how many folds there are is not known yet; run one first: pipeline run fold=0")
-        graph = flow_graph(settings, range(count))
+        whole = opened.graph(range(count))
     else:
         require_folds(folds, count)
+    graph = cut(whole, part)
+    if not part.whole:
+        require_inputs(graph, whole, store)
     planned = plan(graph, store)
     if options.json:
         rows = [

@@ -6,47 +6,68 @@ from typing import Any
 
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode
+from pipelines.graph import Graph
 from pipelines.machine import executor_of
-from pipelines.results import FoldResult, finish_data, finish_fold, finish_pooled
+from pipelines.results import DATA_CONTENT, POOLED, FoldResult, content_of, finish_data, finish_fold, finish_pooled
 from pipelines.running import recorded, request, run_graph
+from pipelines.store import Store
 from pipelines.task_execution import Outcome
 
 
 def execute(options: Options) -> int:
-    """Run the folds and print the reports' paths, or one JSON object with --json."""
+    """Run the folds and print the reports' paths, or one JSON object with --json.
+
+    Without a report, in a flow of the user's own or a part of one, it prints where the last artefacts lie.
+    """
     asked = request(options, lambda graph: graph)
 
-    def finish(outcomes: dict[str, Outcome]) -> tuple[list[FoldResult], str, dict[str, Any] | None]:
-        graph, settings, keeper, record = asked.graph, asked.settings, asked.keeper, asked.record
-        results = [finish_fold(graph, fold, settings, keeper, record, outcomes) for fold in asked.folds]
-        return results, finish_data(graph, settings, keeper.store, record), finish_pooled(graph, keeper, record)
+    def finish(outcomes: dict[str, Outcome]) -> tuple[list[FoldResult], str | None, dict[str, Any] | None]:
+        graph, settings, keeper, record = asked.whole, asked.settings, asked.keeper, asked.record
+        folds = [fold for fold in asked.folds if content_of(fold) in asked.graph]
+        results = [finish_fold(graph, fold, settings, keeper, record, outcomes) for fold in folds]
+        data = finish_data(graph, settings, keeper.store, record) if DATA_CONTENT in asked.graph else None
+        return results, data, finish_pooled(graph, keeper, record) if POOLED in asked.graph else None
 
     with recorded(asked):
         outcomes, (results, data_report, pooled) = run_graph(asked, finish)
     used = executor_of(outcomes.values(), asked.settings.sweep.executor)
+    made = last_artefacts(asked.graph, asked.keeper.store)
     document = {
         "run": asked.record.run,
-        "fold": results[0].fold if len(results) == 1 else asked.text,
+        "fold": asked.folds[0] if len(asked.folds) == 1 else asked.text or None,
         "status": "done",
-        "report": results[0].report,
+        "report": results[0].report if results else None,
         "data_report": data_report,
-        "metrics": results[0].metrics,
+        "metrics": results[0].metrics if results else {},
         "nodes": node_rows(outcomes),
+        "artefacts": made,
         **used,
     }
-    reports = {"report": results[0].report, "reports": [row.report for row in results], "data_report": data_report}
-    asked.record.append("ended", status="done", seconds=asked.seconds, **reports, **used)
+    reports = [row.report for row in results]
+    reported = {"report": document["report"], "reports": reports, "data_report": data_report}
+    asked.record.append("ended", status="done", seconds=asked.seconds, **reported, **used)
     if len(results) > 1:
         document["folds"] = [{"fold": row.fold, "report": row.report, "metrics": row.metrics} for row in results]
         document["pooled"] = pooled
     if options.json:
         sys.stdout.write(json.dumps(document) + "\n")
     else:
-        lines = [f"fold {row.fold}: {row.headline}\n{row.report}\n" for row in results]
-        if pooled is not None:
-            lines.append(f"{len(results)} folds together: {pooled['headline']}\n{pooled['report']}\n")
-        sys.stdout.write("".join(lines))
+        sys.stdout.write("".join(_lines(results, pooled, made)))
     return ExitCode.DONE
+
+
+def _lines(results: list[FoldResult], pooled: dict[str, Any] | None, made: list[dict[str, Any]]) -> list[str]:
+    lines = [f"fold {row.fold}: {row.headline}\n{row.report}\n" for row in results]
+    if pooled is not None:
+        lines.append(f"{len(results)} folds together: {pooled['headline']}\n{pooled['report']}\n")
+    return lines or [f"{row['name']}  {row['path']}\n" for row in made]
+
+
+def last_artefacts(graph: Graph, store: Store) -> list[dict[str, Any]]:
+    """The tasks of the graph that no other of it reads, and the folders of their artefacts."""
+    read = {name for task in graph.tasks for name in task.upstream}
+    ends = [task for task in graph.tasks if task.name not in read]
+    return [{"name": task.name, "key": task.key, "path": str(store.folder(task.key))} for task in ends]
 
 
 def node_rows(outcomes: dict[str, Outcome]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kernels.execution import Costs, Execution, Instrument
-from kernels.strategies import STRATEGIES, positions
+from kernels.strategies import named_strategy, positions
 from kernels.strategy import Strategy
 from kernels.sweep import sweep
 from pipelines.report.types import Evaluation
@@ -32,7 +32,7 @@ def strategy_evaluation(
     if not ranking.best:
         target = np.zeros(len(bars))
         return evaluate_positions(bars, fold, target, strategy, "strategy", contract, costs, execution, capital)
-    made = STRATEGIES[strategy]()
+    made = named_strategy(strategy)
     return _evaluate(
         made, bars, fold, strategy, "strategy", ranking.best, ranking.start, contract, costs, execution, capital
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kernels.grid import lattice
 from kernels.sampling import random_combinations, sobol_combinations
-from kernels.strategies import STRATEGIES
+from kernels.strategies import named_strategy
 from kernels.sweep import warm_up
 
 GRID = "grid"
@@ -42,13 +42,13 @@ class SweepSearch:
 
 def own_grid(grid: Grid, place: Mapping[str, int | str]) -> dict[str, tuple[float, ...]]:
     """Return the axes that the strategy at this place declares: the values of others do not touch its sweep."""
-    declared = STRATEGIES[str(place["strategy"])]().parameters
+    declared = named_strategy(str(place["strategy"])).parameters
     return {name: tuple(grid[name]) for name in declared}
 
 
 def search_size(strategy: str, grid: Grid, search: str, samples: int) -> int:
     """Return how many numbers the search has, those that break the constraint included."""
-    names = STRATEGIES[strategy]().parameters
+    names = named_strategy(strategy).parameters
     return math.prod(len(grid[name]) for name in names) if search == GRID else samples
 
 
@@ -58,7 +58,7 @@ def sweep_search(strategy: str, grid: Grid, search: str, samples: int, seed: int
     At most `judged` combinations, drawn with the seed from all that are tried, each as likely as any other, are judged
     for overfitting. Raises GridError where the constraint leaves none, or not as many as a sample wants.
     """
-    made, total = STRATEGIES[strategy](), math.prod(len(grid[name]) for name in STRATEGIES[strategy]().parameters)
+    made, total = named_strategy(strategy), math.prod(len(grid[name]) for name in named_strategy(strategy).parameters)
     table = pd.DataFrame()
     words = f"every combination of the grid that the strategy allows, of {total:,}"
     if search != GRID:
@@ -84,7 +84,7 @@ def numbered(
 ) -> tuple[NDArray[np.int64], pd.DataFrame]:
     """Return numbers and parameters of the combinations numbered [low, high); `table` is the sample, if it is one."""
     if len(table.columns) == 0:
-        return lattice(grid, STRATEGIES[strategy]()).numbered(low, high)
+        return lattice(grid, named_strategy(strategy)).numbered(low, high)
     rows = table.iloc[low:high].reset_index(drop=True)
     return np.arange(low, low + len(rows), dtype=np.int64), rows
 

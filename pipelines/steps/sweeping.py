@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kernels.dispatch import FallbackWarning
 from kernels.execution import Costs, Execution, Instrument
-from kernels.strategies import STRATEGIES
+from kernels.strategies import named_strategy
 from kernels.sweep import sweep
 from pipelines.machine import Machine
 from pipelines.steps.searching import Grid, SweepSearch, numbered
@@ -120,7 +120,7 @@ def sweep_chunk(
     Bars after the validation rows are cut off before the sweep sees them. The `keep` best are kept. Which executor ran,
     and why, is noted with `machine`, by whose calibration "auto" decides and "cuda" tells whether it pays.
     """
-    here, made = machine or Machine(), STRATEGIES[strategy]()
+    here, made = machine or Machine(), named_strategy(strategy)
     low = chunk * chunk_combinations
     numbers, rows = numbered(strategy, grid, searched.table, low, min(low + chunk_combinations, searched.size))
     names, blocks = tuple(dict.fromkeys((*METRICS, rank_by))), _blocks(bars, fold, searched.start)
@@ -159,7 +159,7 @@ def sweep_chunk(
 
 def _nothing(strategy: str, grid: Grid, names: tuple[str, ...], rank_by: str, keep: int) -> SweepChunk:
     """A chunk of which the strategy's constraint leaves nothing."""
-    parameters = STRATEGIES[strategy]().parameters
+    parameters = named_strategy(strategy).parameters
     empty = pd.DataFrame({name: np.empty(0) for name in (NUMBER, *parameters, *names)})
     kept = summary(empty, parameters, [grid[name] for name in parameters], rank_by, keep)
     return SweepChunk(kept, *_no_sums(), 0.0)
@@ -173,7 +173,7 @@ def strategy_ranking(
     chunks: list[SweepChunk], searched: SweepSearch, strategy: str, rank_by: str, keep: int
 ) -> StrategyRanking:
     """Join the chunks and name the best combination; ties go to the earlier one, NaN never wins."""
-    parameters = tuple(STRATEGIES[strategy]().parameters)
+    parameters = tuple(named_strategy(strategy).parameters)
     whole = joined([chunk.summary for chunk in chunks], rank_by, keep)
     if whole.combinations != searched.combinations:
         raise ValueError(f"{strategy}: {whole.combinations} combinations were scored of {searched.combinations} searched")

@@ -8,9 +8,10 @@ import pandas as pd
 
 from pipelines import artefacts
 from pipelines.configuration import load_settings
-from pipelines.graph import Graph, Node, build_graph
+from pipelines.graph import Graph, build_graph
 from pipelines.input_files import InputFile
 from pipelines.keys import file_digest
+from pipelines.node import Node
 from pipelines.nodes import NODES
 from pipelines.parts import PartList
 from pipelines.planning import plan
@@ -81,7 +82,7 @@ class Workshop:
         nodes = (bars, *(node for node in NODES if node.name in wanted))
         path = self.folder / "bars.parquet"
         exogenous = tuple(InputFile(Path(one.path), file_digest(Path(one.path))) for one in settings.exogenous)
-        files = {"table": (InputFile(path, file_digest(path)),), "exogenous": exogenous}
+        files = {"table": (InputFile(path, file_digest(path)),), "exogenous": exogenous, "flow": (), "definitions": ()}
         return build_graph(nodes, settings, files, {"flow_file": lambda place: []})
 
     def write(self, bars: pd.DataFrame) -> None:

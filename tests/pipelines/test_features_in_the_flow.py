@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -170,7 +169,8 @@ def test_another_bound_of_layer_2_is_another_artefact():
 def key_of_features(settings):
     upto = NODES[: [node.name for node in NODES].index("feature_days") + 1]
     axes = {axis: (lambda place: []) for node in upto for axis in node.per}
-    return build_graph(upto, settings, defaultdict(tuple), axes)["feature_days"].key
+    files = {group: () for node in upto for group in node.files.values()}
+    return build_graph(upto, settings, files, axes)["feature_days"].key
 
 
 def test_the_users_code_and_choice_are_in_the_key_and_nothing_else_is(user_module, tmp_path):

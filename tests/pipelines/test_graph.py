@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from pipelines.graph import GraphError, Node, build_graph, check_nodes
+from pipelines.graph import build_graph
+from pipelines.node import Node
+from pipelines.node_checks import GraphError, check_nodes
 from pipelines.planning import plan
 from pipelines.store import Store
 
@@ -101,7 +103,7 @@ def test_only_what_a_target_needs():
             (*NODES, Node("bad", label, inputs={"rows": "whole.row"})),
             r"node bad: whole makes Whole, which has no field 'row'",
         ),
-        ((*NODES, Node("bad", label, inputs={"rows": "hole.rows"})), r"no earlier node makes; did you mean 'whole'\?"),
+        ((*NODES, Node("bad", label, inputs={"rows": "hole.rows"})), r"no node makes; did you mean 'whole'\?"),
         ((*NODES, Node("bad", label)), r"nothing fills the parameter 'rows' of label"),
         ((*NODES, Node("bad", label, inputs={"row": "whole.rows"})), r"no single parameter 'row'"),
         ((*NODES, Node("whole", label, inputs={"rows": "whole.rows"})), r"two nodes are named whole"),

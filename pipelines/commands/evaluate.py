@@ -1,0 +1,56 @@
+"""`pipeline evaluate fold=N`: every model of a fold scored once on its test rows, without the report."""
+
+import json
+import math
+import sys
+from typing import Any
+
+from pipelines import artefacts
+from pipelines.commands.options import Options
+from pipelines.commands.run import node_rows
+from pipelines.errors import ExitCode
+from pipelines.graph import Graph
+from pipelines.report.types import Evaluation
+from pipelines.running import Request, recorded, request, run_graph
+from pipelines.steps.modelling import LinearResult
+
+SHOWN = ("net_profit", "sharpe", "max_drawdown", "trades")
+
+
+def execute(options: Options) -> int:
+    """Evaluate what is not cached and print a line a model, or one JSON object with --json; each look is in the ledger."""
+    asked = request(options, _only_evaluations)
+    with recorded(asked):
+        outcomes, models = run_graph(asked, lambda outcomes: _models(asked))
+    asked.record.append("ended", status="done", seconds=asked.seconds)
+    if options.json:
+        single = asked.folds[0] if len(asked.folds) == 1 else asked.text
+        document = {"run": asked.record.run, "fold": single, "status": "done", "models": models}
+        sys.stdout.write(json.dumps({**document, "nodes": node_rows(outcomes)}) + "\n")
+    else:
+        sys.stdout.write("".join(_line(row) for row in models))
+    return ExitCode.DONE
+
+
+def _only_evaluations(graph: Graph) -> Graph:
+    return graph.needed_for([task.name for task in graph.tasks if task.node.evaluates == "test"])
+
+
+def _models(asked: Request) -> list[dict[str, Any]]:
+    """Of each model its metrics on the test rows; an undefined one is None."""
+    found = []
+    for task in asked.graph.tasks:
+        if task.node.evaluates == "test" and task.kind in (Evaluation, LinearResult):
+            made = artefacts.read_parts(asked.keeper.store.verified(task.key), task.kind)
+            scored: Evaluation = made.evaluation if isinstance(made, LinearResult) else made
+            metrics = {name: value if math.isfinite(value) else None for name, value in scored.metrics.items()}
+            found.append({
+                "fold": dict(task.coordinates)["fold"], "model": scored.model, "key": task.key, "metrics": metrics,
+            })  # fmt: skip
+    return found
+
+
+def _line(row: dict[str, Any]) -> str:
+    metrics = row["metrics"]
+    shown = "  ".join(f"{name} {metrics[name]:.4g}" for name in SHOWN if metrics.get(name) is not None)
+    return f"fold {row['fold']}: {row['model']:<20} {shown}\n"
