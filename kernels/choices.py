@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kernels.expressions import param, scan
 from kernels.grid import GridError, combinations
-from kernels.metrics import ALL_METRICS, MetricError, ranking
+from kernels.metrics import ALL_METRICS, MetricError, ranking, undefined
 from kernels.opcodes import F64
 from kernels.result import SweepResult
 from kernels.strategy import Strategy
@@ -53,8 +53,7 @@ class ChoiceResults:
         """The table's best row; raises ``MetricError`` where the metric is NaN throughout."""
         order = self.ranking(metric)
         if len(order) == 0:
-            undefined = ALL_METRICS[metric].undefined
-            raise MetricError(f"no best {metric}: it is NaN for all {len(self.table)} combinations (NaN for: {undefined})")
+            raise MetricError(f"no best {metric}: it is NaN for all {len(self.table)} combinations ({undefined(metric)})")
         return self.table.iloc[int(order[0])]
 
     def trace(self, row: int) -> pd.DataFrame:
@@ -126,6 +125,8 @@ def _check(grid: Mapping[str, Sequence[Any]], choices: Mapping[str, Any], made: 
     for axis in choices:
         if axis in grid:
             raise GridError(f"{axis!r} is an axis of the choices and of the grid: rename one")
+        if axis in ALL_METRICS:
+            raise GridError(f"choices: the axis {axis!r} has the name of a metric: rename it")
     for name in grid:
         if name not in read:
             raise GridError(f"the grid sweeps {name!r}, which no choice reads (they read: {', '.join(sorted(read))})")

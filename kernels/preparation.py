@@ -1,5 +1,6 @@
 """Preparation of a sweep: its arguments checked, its bars made into the columns that programs read."""
 
+import datetime
 import difflib
 from collections.abc import Sequence
 from typing import Any
@@ -56,8 +57,6 @@ def check_blocks(blocks: int | None, top: int | None, precision: str) -> None:
     """Raises ``SweepError`` for sums over blocks that would be of the best combinations alone, or of two precisions."""
     if blocks is None:
         return
-    if blocks < 1:
-        raise SweepError(f"blocks={blocks}: give at least 1 block of periods (16 for overfitting statistics), or None")
     if top is not None:
         raise SweepError(
             f"blocks={blocks} with top={top}: the best alone say nothing of the choice among all; sweep all combinations, "
@@ -73,11 +72,47 @@ def check_bars(bars: pd.DataFrame, returns: str) -> None:
         raise BarsError(f"the bars have no column 'ts_event'; columns: {', '.join(map(str, bars.columns))}")
     if "symbol" in bars.columns and (symbols := bars["symbol"].nunique()) > 1:
         raise BarsError(f"the bars hold {symbols} symbols: use kernels.symbols.sweep_symbols, or choose one")
-    stamps = bars["ts_event"].to_numpy(dtype="datetime64[ns]")
+    stamps = _stamps(bars)
     for bar in np.flatnonzero(stamps[1:] <= stamps[:-1])[:1] + 1:
         raise BarsError(f"bar {bar_label(bars, int(bar))} is not later than the one before it; sort the bars")
     if returns == "session" and "session" not in bars.columns:
         raise BarsError("returns='session' needs a column 'session' (trade date, yyyymmdd); or use returns='bar'")
+    if "session" in bars.columns:
+        _check_sessions(bars)
+
+
+def _stamps(bars: pd.DataFrame) -> NDArray[np.datetime64]:
+    """Times of the bars in UTC; those without a time zone are UTC, whole numbers nanoseconds of it."""
+    kind = bars["ts_event"].dtype
+    if not (pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_integer_dtype(kind)):
+        raise BarsError(f"the column 'ts_event' holds {kind}, no times: convert it with pandas.to_datetime(..., utc=True)")
+    for bar in np.flatnonzero(bars["ts_event"].isna())[:1]:
+        raise BarsError(f"bar number {bar} has no ts_event: drop it, or give it its time")
+    stamps: NDArray[np.datetime64] = bars["ts_event"].to_numpy(dtype="datetime64[ns]")
+    return stamps
+
+
+def _check_sessions(bars: pd.DataFrame) -> None:
+    """Raises ``BarsError`` unless sessions are dates as yyyymmdd that do not fall back: another form would be counted as
+    dates of another calendar, a session that comes again as several periods.
+    """
+    kind = bars["session"].dtype
+    remedy = "bars['session'].dt.strftime('%Y%m%d').astype('int32')"
+    if pd.api.types.is_datetime64_any_dtype(kind) or isinstance(bars["session"].iloc[:1].max(), datetime.date):
+        raise BarsError(f"the column 'session' holds {kind}: trade dates are numbers yyyymmdd; convert them: {remedy}")
+    try:
+        labels = bars["session"].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise BarsError(f"the column 'session' holds {kind}: trade dates are numbers yyyymmdd ({error})") from error
+    months, days = labels // 100 % 100, labels % 100
+    dates = (labels == np.floor(labels)) & (labels > 1e7) & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)
+    for bar in np.flatnonzero(~dates)[:1]:
+        raise BarsError(f"bar {bar_label(bars, int(bar))}: session {labels[bar]:.10g} is no trade date yyyymmdd")
+    for bar in np.flatnonzero(labels[1:] < labels[:-1])[:1] + 1:
+        raise BarsError(
+            f"bar {bar_label(bars, int(bar))}: session {labels[bar]:.0f} comes after {labels[bar - 1]:.0f}: trade dates do not "
+            "fall back while time goes on"
+        )
 
 
 def first_target(needed: int, start: int | None) -> int:

@@ -1,7 +1,7 @@
 """The result of a sweep: its table, its rankings, and any combination bar by bar."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from kernels.block_sums import BlockSums
 from kernels.expressions import nodes, parameters
-from kernels.metrics import ALL_METRICS, RUIN, MetricError, ranking
+from kernels.metrics import ALL_METRICS, RUIN, MetricError, ranking, reads, undefined
 from kernels.opcodes import BOOL
 from kernels.plan import Plan, Window
+from kernels.program import Program
 from kernels.rows import Array, warm_up
 from kernels.simulation import RECORDED
 from kernels.surface import heat_map, neighbours, stability
-from kernels.sweep_state import SweepState, settings_text, states_to_keep
+from kernels.sweep_state import SweepState, settings_text, states_to_keep, strategy_text
 from kernels.values import Value, where
 
 LANES_A_COUNT = 256
@@ -36,11 +37,17 @@ class SweepResult:
     start: int
     windows: tuple[Window, ...]
     profile: dict[str, Any]
-    _plan: Plan
-    _bars: pd.DataFrame
-    _lanes: Mapping[str, Array]
-    _carried: Mapping[str, Array]
-    _blocks: tuple[BlockSums, ...] = ()
+    _plan: Plan = field(repr=False)
+    _bars: pd.DataFrame = field(repr=False)
+    _lanes: Mapping[str, Array] = field(repr=False)
+    _carried: Mapping[str, Array] = field(repr=False)
+    _blocks: tuple[BlockSums, ...] = field(default=(), repr=False)
+
+    @property
+    def program(self) -> Program:
+        """The program that computed the table; ``print`` shows its instructions, states and what it reads."""
+        metrics = [name for name in self.table.columns if name in ALL_METRICS]
+        return self._plan.program(sorted(reads(metrics)))
 
     def ranking(self, metric: str) -> NDArray[np.int64]:
         """Rows of the table from best to worst; ties in the order of the combinations; NaN is left out."""
@@ -155,7 +162,7 @@ class SweepResult:
         needed = states_to_keep(metrics, self.profile["precision"])
         found = self._plan.before_last(needed, self._all_lanes, self._combinations, (begin, stop))
         return SweepState(
-            strategy=self._plan.strategy.name,
+            strategy=strategy_text(self._plan.strategy),
             settings=settings_text(self._plan.conditions, self.profile["returns"]),
             bar=stop - 1,
             ts_event=self._bars["ts_event"].iloc[stop - 1],
@@ -182,9 +189,7 @@ class SweepResult:
 
     def _why_undefined(self, metric: str) -> str:
         """When the metric is undefined; where ruin is among the reasons, ruined accounts are counted by running them."""
-        reasons = (
-            f"NaN for: {ALL_METRICS[metric].undefined}" if ALL_METRICS[metric].undefined else "no return is finite"
-        )
+        reasons = undefined(metric)
         if RUIN not in reasons:
             return reasons
         ruined = 0

@@ -135,7 +135,7 @@ def test_other_bars_and_strategies_are_refused(random_bars, contract):
         sweep(ema_cross(), bars[:80], resume=state, **given)
     with pytest.raises(SweepError, match="here that bar is 2024-01-02 01:49"):
         sweep(ema_cross(), bars[10:], resume=state, **given)
-    with pytest.raises(SweepError, match="of the strategy ema_cross, not donchian_breakout"):
+    with pytest.raises(SweepError, match=r"of the strategy ema_cross \w{12}, not donchian_breakout \w{12}"):
         sweep(donchian_breakout(), bars, resume=state, **given)
     kept = sweep(ema_cross(), bars, grid={"fast": [3], "slow": [8]}, **(given | {"metrics": ["var_95"]}))
     with pytest.raises(SweepError, match="need all returns"):
