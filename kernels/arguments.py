@@ -44,7 +44,9 @@ def check(bars: Any, given: Mapping[str, Any]) -> None:
     if given["progress"] is not None and not callable(given["progress"]):
         raise SweepError(f"progress={given['progress']!r}: must be a function of a kernels.progress.Progress")
     if not hasattr(bars, "columns") or not hasattr(bars, "iloc"):
-        raise BarsError(f"bars: a {type(bars).__name__}; give a DataFrame, a row a bar; of an Arrow table: .to_pandas()")
+        raise BarsError(
+            f"bars: a {type(bars).__name__}; give a DataFrame, a row a bar; of an Arrow table: .to_pandas()"
+        )
     _metrics(given["metrics"])
     _windows(given["windows"])
     for name in given["strategy"].parameters:
@@ -67,7 +69,9 @@ def _windows(windows: Any) -> None:
     except (TypeError, ValueError) as error:
         raise SweepError(f"windows={windows!r:.60}: give a list of (start, end), half-open ranges of bars") from error
     for pair in pairs:
-        if not all(isinstance(bar, numbers.Real) and not isinstance(bar, bool) and float(bar).is_integer() for bar in pair):
+        if not all(
+            isinstance(bar, numbers.Real) and not isinstance(bar, bool) and float(bar).is_integer() for bar in pair
+        ):
             raise SweepError(
                 f"window {pair!r}: start and end are numbers of bars; those of a time: bars['ts_event'].searchsorted(time)"
             )

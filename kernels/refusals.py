@@ -43,7 +43,9 @@ class Refusals:
     def refuse_numpy(self, name: str) -> NoReturn:
         """Raises ``ExpressionError`` for a function of numpy's."""
         word = _WORDS.get(name)
-        remedy = f"write {word} with the words of kernels.expressions" if word else "use the words of kernels.expressions"
+        remedy = (
+            f"write {word} with the words of kernels.expressions" if word else "use the words of kernels.expressions"
+        )
         self._refuse(f"given to numpy's {name}", remedy)
 
     def __array__(self, *_: object, **__: object) -> NoReturn:

@@ -59,8 +59,8 @@ def test_ties_go_to_the_earlier_combination_and_nan_is_never_kept(monkeypatch, r
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"top": 0}, "top=0: keep at least one"),
-        ({"confirm": 0}, "confirm=0: at least one"),
+        ({"top": 0}, "top=0: must be a whole number >= 1"),
+        ({"confirm": 0}, "confirm=0: must be a whole number >= 1"),
         ({"blocks": 16}, "the best alone say nothing of the choice among all"),
         ({"rank_by": "trades"}, "rank_by='trades' is not among the metrics sharpe"),
     ],
