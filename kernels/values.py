@@ -126,7 +126,7 @@ class Value(Refusals):
 
 _UFUNCS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "less": "lt", "less_equal": "le",
-    "greater": "gt", "greater_equal": "ge", "equal": "eq", "not_equal": "ne",
+    "greater": "gt", "greater_equal": "ge", "equal": "eq", "not_equal": "ne", "bitwise_and": "and", "bitwise_or": "or",
 }  # fmt: skip
 
 

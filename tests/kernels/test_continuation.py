@@ -138,6 +138,7 @@ def test_other_bars_and_strategies_are_refused(random_bars, contract):
     with pytest.raises(SweepError, match=r"of the strategy ema_cross \w{12}, not donchian_breakout \w{12}"):
         sweep(donchian_breakout(), bars, resume=state, **given)
     target, stopped = ema_cross().target, Strategy("ema_cross", ema_cross().target, stop_loss=0.01)
+    bars["high"], bars["low"] = bars["open"] + 9.0, bars["open"] - 9.0
     for other in (stopped, Strategy("ema_cross", -1.0 * target)):  # of the same name, but not the same
         with pytest.raises(SweepError, match=r"of the strategy ema_cross \w{12}, not ema_cross \w{12}"):
             sweep(other, bars, resume=state, **given)

@@ -76,13 +76,16 @@ def test_an_account_counts_trades_and_keeps_its_position_a_float():
 def test_many_small_numbers_added_in_one_bar_may_overflow_and_stay_floats():
     # 16 doubled ten times is 16,384 a bar: past 2^31 after 131,072 bars
     def doubled(times):
-        added = where(col("x") > 0.0, 16.0, 0.0)
-        for _ in range(times):
-            added = added + added
-        return added
+        def step(s):
+            added = where(s["run"] > 2.0, 16.0, 0.0)
+            for _ in range(times):
+                added = added + added
+            return {"n": s["n"] + added, "run": where(col("x") > 0.0, s["run"] + 1.0, 0.0)}
 
-    assert counting(states(lambda s: {"n": s["n"] + doubled(10)}), n=0.0) == frozenset()
-    assert counting(states(lambda s: {"n": s["n"] + doubled(0)}), n=0.0) == {"n"}
+        return states(step)
+
+    assert counting(doubled(0), n=0.0, run=0.0) == {"n", "run"}
+    assert counting(doubled(1), n=0.0, run=0.0) == counting(doubled(10), n=0.0, run=0.0) == {"run"}
 
     def by_ones(s):
         n = s["n"]

@@ -69,7 +69,7 @@ def test_misuse_teaches_the_rewrite(misuse, remedy):
 
 def test_an_expression_prints_as_it_is_written():
     assert repr(where((left > 1) & (right <= param("p")), -left, hold())) == (
-        "where(((col('a') > 1.0) & (col('b') <= param('p'))), -col('a'), state('target'))"
+        "where(((col('a') > 1.0) & (col('b') <= param('p'))), -col('a'), hold())"
     )
 
 
