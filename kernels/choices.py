@@ -116,7 +116,8 @@ def _is_row(option: Value) -> bool:
 
 def _rows_alone(options: Mapping[str, Value]) -> bool:
     """Whether the choices are a family of rows; numbers alone are not, for a stop may be chosen from them."""
-    return len(options) > 1 and all(map(_is_row, options.values())) and any(node.op == "col" for node in nodes(*options.values()))
+    reads_data = any(node.op == "col" for node in nodes(*options.values()))
+    return reads_data and len(options) > 1 and all(map(_is_row, options.values()))
 
 
 def _combinations(rows: Mapping[str, Sequence[int]], grid: Any, strategy: Strategy) -> pd.DataFrame:

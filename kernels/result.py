@@ -17,8 +17,8 @@ from kernels.program import Program
 from kernels.rows import Array, warm_up
 from kernels.simulation import RECORDED
 from kernels.surface import heat_map, neighbours, stability
-from kernels.sweep_state import SweepState, settings_text, states_to_keep, strategy_text
-from kernels.values import Value, where
+from kernels.sweep_state import SweepState, past_digest, settings_text, states_to_keep, strategy_text
+from kernels.values import Value, constant, where
 
 LANES_A_COUNT = 256
 """Combinations run at once when ruined accounts are counted."""
@@ -82,6 +82,7 @@ class SweepResult:
     def stability(self, metric: str, count: int = 10, window: int = 0) -> pd.DataFrame:
         """The best ``count`` combinations of a window beside their neighbours (``kernels.surface.stability``)."""
         table = self._of_window(window)
+        self.ranking(metric)
         best = ranking(metric, table[metric].to_numpy(dtype=np.float64))[:count]
         found = stability(table, self.parameters, metric, best)
         return found.assign(row=found["row"] + window * self._combinations)
@@ -113,6 +114,7 @@ class SweepResult:
 
     def _shown(self, show: Mapping[str, Value]) -> dict[str, Value]:
         """The expressions as numbers, checked."""
+        show = {name: constant(value) for name, value in show.items()}
         for name, value in show.items():
             if name in (*RECORDED, "ts_event", "session"):
                 raise MetricError(f"show={name!r}: a trace has a column of that name; choose another")
@@ -168,6 +170,7 @@ class SweepResult:
             ts_event=self._bars["ts_event"].iloc[stop - 1],
             window_start=begin,
             start=self.start,
+            past=past_digest(self._plan.columns, stop - 1),
             combinations=self.table[list(self._lanes)].iloc[: self._combinations].copy(),
             values=pd.DataFrame({name: found[name] for name in sorted(found)}),
         )

@@ -9,10 +9,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from kernels.metrics import ordered, reads
 from kernels.preparation import SweepError
+from kernels.rows import Columns
 from kernels.simulation import Conditions
 from kernels.strategy import Strategy
 from kernels.walks import nodes
@@ -26,7 +28,8 @@ class SweepState:
     """Accounts before bar ``bar``, whose time is ``ts_event``; ``start`` and ``window_start`` are those of the sweep.
 
     ``combinations``: a row each, its parameters; ``values``: a row each, a column a state of the account, its pending
-    orders and its tallies; both can be stored as Parquet. ``strategy`` and ``settings`` say under what they came to be.
+    orders and its tallies; both can be stored as Parquet. ``strategy`` and ``settings`` say under what they came to be,
+    ``past`` over which bars.
     """
 
     strategy: str
@@ -35,6 +38,7 @@ class SweepState:
     ts_event: pd.Timestamp
     window_start: int
     start: int
+    past: str
     combinations: pd.DataFrame
     values: pd.DataFrame
 
@@ -52,6 +56,14 @@ def states_to_keep(metrics: Sequence[str], precision: str) -> list[str]:
 def settings_text(conditions: Conditions, returns: str) -> str:
     """What decides an account, as text: a state is gone on with under the same alone."""
     return f"{conditions.terms}, capital {conditions.capital!r}, {conditions.execution}, {conditions.sizing}, {returns}"
+
+
+def past_digest(columns: Columns, bar: int) -> str:
+    """A digest of what the sweep read of the bars before ``bar``: one that was revised since changes it."""
+    found = hashlib.sha256()
+    for name in sorted(columns):
+        found.update(name.encode() + np.ascontiguousarray(columns[name][:bar]).tobytes())
+    return found.hexdigest()
 
 
 def strategy_text(strategy: Strategy) -> str:

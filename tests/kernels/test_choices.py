@@ -85,7 +85,7 @@ def test_a_table_of_combinations_is_swept_by_every_choice(random_bars, contract)
     bars, pairs = random_bars(2, bars=120), [{"window": 5, "level": 1.0}, {"window": 9, "level": 0.5}]
     for grid in (pairs, pd.DataFrame(pairs)):
         found = sweep_choices(made, CHOICES, bars, grid=grid, **options).table
-        stretch = found[found["signal"] == "stretch"]
+        stretch = found[(found["signal"] == "stretch") & (found["idle"] == "flat")]
         assert stretch[["window", "level"]].to_numpy().tolist() == [[5.0, 1.0], [9.0, 0.5]]
         rest = found[found["signal"] != "stretch"]
         assert set(rest["level"]) == {1.0, 0.5} and rest["window"].isna().all()
