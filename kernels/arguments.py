@@ -8,7 +8,7 @@ from kernels.bars import BarsError
 from kernels.calibration import Calibration
 from kernels.execution import Costs, Execution, Instrument
 from kernels.grid import GridError
-from kernels.metrics import ALL_METRICS, MetricError
+from kernels.metrics import ALL_METRICS, MetricError, reads
 from kernels.preparation import SweepError
 from kernels.strategy import Strategy
 from kernels.sweep_state import SweepState
@@ -29,7 +29,7 @@ COLUMNS = ("combination", "precision", "symbol")
 """Columns of tables beside parameters and metrics."""
 
 
-def check(bars: Any, given: Mapping[str, Any]) -> None:
+def check(given: Mapping[str, Any]) -> None:
     """Raises ``SweepError``, ``BarsError``, ``GridError`` or ``MetricError`` for the first argument that is of a wrong kind."""
     for name, kind in KINDS.items():
         if given[name] is not None and not isinstance(given[name], kind):
@@ -43,6 +43,7 @@ def check(bars: Any, given: Mapping[str, Any]) -> None:
         raise SweepError(f"capital={given['capital']!r}: must be a number, in the instrument's currency")
     if given["progress"] is not None and not callable(given["progress"]):
         raise SweepError(f"progress={given['progress']!r}: must be a function of a kernels.progress.Progress")
+    bars = given["bars"]
     if not hasattr(bars, "columns") or not hasattr(bars, "iloc"):
         raise BarsError(
             f"bars: a {type(bars).__name__}; give a DataFrame, a row a bar; of an Arrow table: .to_pandas()"
@@ -59,6 +60,7 @@ def _metrics(names: Any) -> None:
         raise MetricError(f"metrics={names!r}: give a list of names, as metrics=['sharpe']")
     if not names:
         raise MetricError("metrics=[]: name at least one, or leave the argument out for the usual ones")
+    reads(names)
 
 
 def _windows(windows: Any) -> None:

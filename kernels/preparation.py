@@ -39,7 +39,22 @@ class SweepError(ValueError):
     """A sweep that cannot be run as asked; the message names the argument, its value, the limit and the remedy."""
 
 
-def check_settings(capital: float, returns: str, executor: str, precision: str) -> None:
+def check(
+    bars: pd.DataFrame,
+    capital: float,
+    returns: str,
+    executor: str,
+    precision: str,
+    blocks: int | None,
+    top: int | None,
+) -> None:
+    """Raises ``SweepError`` or ``BarsError`` for settings that do not go together, or bars that do not fit them."""
+    _check_settings(capital, returns, executor, precision)
+    _check_blocks(blocks, top, precision)
+    _check_bars(bars, returns)
+
+
+def _check_settings(capital: float, returns: str, executor: str, precision: str) -> None:
     """Raises ``SweepError`` for a setting that is not one of the known ones."""
     if executor not in EXECUTORS:
         raise SweepError(f"executor={executor!r} is unknown: use one of {', '.join(map(repr, EXECUTORS))}")
@@ -53,7 +68,7 @@ def check_settings(capital: float, returns: str, executor: str, precision: str) 
         raise SweepError(f"capital={capital!r}: must be finite and > 0, in the instrument's currency")
 
 
-def check_blocks(blocks: int | None, top: int | None, precision: str) -> None:
+def _check_blocks(blocks: int | None, top: int | None, precision: str) -> None:
     """Raises ``SweepError`` for sums over blocks that would be of the best combinations alone, or of two precisions."""
     if blocks is None:
         return
@@ -66,7 +81,7 @@ def check_blocks(blocks: int | None, top: int | None, precision: str) -> None:
         raise SweepError(f"blocks={blocks} with precision='mixed': the sums would be of two precisions; use 'fp64'")
 
 
-def check_bars(bars: pd.DataFrame, returns: str) -> None:
+def _check_bars(bars: pd.DataFrame, returns: str) -> None:
     """Raises ``BarsError`` where times are missing or do not increase, or sessions are asked for and absent."""
     if "ts_event" not in bars.columns:
         raise BarsError(f"the bars have no column 'ts_event'; columns: {', '.join(map(str, bars.columns))}")

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from kernels.block_sums import BlockSums
 from kernels.expressions import nodes, parameters
+from kernels.hoisting import Hoisted
 from kernels.metrics import ALL_METRICS, RUIN, MetricError, ranking, reads, undefined
 from kernels.opcodes import BOOL
 from kernels.plan import Plan, Window
-from kernels.program import Program
 from kernels.rows import Array, warm_up
 from kernels.simulation import RECORDED
 from kernels.surface import heat_map, neighbours, stability
@@ -44,8 +44,8 @@ class SweepResult:
     _blocks: tuple[BlockSums, ...] = field(default=(), repr=False)
 
     @property
-    def program(self) -> Program:
-        """The program that computed the table; ``print`` shows its instructions, states and what it reads."""
+    def program(self) -> Hoisted:
+        """The program that computed the table; ``print`` shows what it reads, its instructions and its states."""
         metrics = [name for name in self.table.columns if name in ALL_METRICS]
         return self._plan.program(sorted(reads(metrics)))
 

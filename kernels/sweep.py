@@ -17,7 +17,7 @@ from kernels.calibration import Calibration
 from kernels.continuation import continued
 from kernels.execution import Costs, Execution, Instrument
 from kernels.grid import as_table, combinations, lanes, listed
-from kernels.metrics import STANDARD, reads
+from kernels.metrics import STANDARD
 from kernels.mixed import confirmed
 from kernels.plan import Window
 from kernels.portfolio import terms
@@ -87,23 +87,15 @@ def sweep(
     Raises ``SweepError``, ``GridError``, ``MetricError``, ``BarsError``, ``WindowError`` or ``CudaUnavailableError``,
     each naming the remedy.
     """
-    grid = listed(grid)
-    arguments.check(bars, {
-        "strategy": strategy, "instrument": instrument, "costs": costs, "execution": execution, "calibration": calibration,
-        "resume": resume, "start": start, "top": top, "blocks": blocks, "confirm": confirm, "threads": threads,
-        "row_bytes": row_bytes, "device_bytes": device_bytes, "capital": capital, "progress": progress, "metrics": metrics,
-        "windows": windows,
-    })  # fmt: skip
+    arguments.check(locals())
     settings = Settings(
         terms(costs or Costs(), instrument, execution or Execution()), execution or Execution(), instrument,
         capital if capital is not None else (1.0 if instrument is None else 100_000.0), tuple(metrics), windows,
         returns or ("session" if "session" in bars.columns else "bar"), executor, allow_fallback, calibration,
         threads or os.cpu_count() or 1, Path(cache or default_cache()), row_bytes, device_bytes, progress, blocks or 0,
     )  # fmt: skip
-    preparation.check_settings(settings.capital, settings.returns, executor, precision)
-    preparation.check_blocks(blocks, top, precision)
-    preparation.check_bars(bars, settings.returns)
-    reads(metrics)
+    preparation.check(bars, settings.capital, settings.returns, executor, precision, blocks, top)
+    grid = listed(grid)
     if resume is not None:
         return continued(strategy, bars, settings, resume, precision, grid=grid, start=start, top=top)
     if top is not None:

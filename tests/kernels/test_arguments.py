@@ -132,7 +132,8 @@ def test_a_result_prints_short_and_its_program_in_full(random_bars, contract):
     )
     assert len(repr(result)) < 3000
     text = str(result.program)
-    assert "state target" in text and "state trades" in text and "return_sum" not in text
+    assert "family 0 is ema(col('adj_close'), param('fast'))" in text.splitlines()
+    assert "state trades" in text and "return_sum" not in text
 
 
 def test_where_no_folder_can_be_written_programs_are_kept_for_the_process(monkeypatch, tmp_path):
