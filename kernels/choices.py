@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.best import best_row, ranked
 from kernels.expressions import param, scan
 from kernels.grid import GridError, combinations, explicit, listed
-from kernels.metrics import ALL_METRICS, MetricError, ranking, undefined
+from kernels.metrics import ALL_METRICS, undefined
 from kernels.opcodes import F64
 from kernels.result import SweepResult
 from kernels.strategy import Strategy
@@ -45,16 +46,11 @@ class ChoiceResults:
 
     def ranking(self, metric: str) -> NDArray[np.int64]:
         """Rows of the table from best to worst over all choices; ties in the table's order; NaN is left out."""
-        if metric not in self.table.columns:
-            raise MetricError(f"metric {metric!r} is not in the table: it has {', '.join(self.table.columns)}")
-        return ranking(metric, self.table[metric].to_numpy(dtype=np.float64))
+        return ranked(self.table, metric)
 
     def best(self, metric: str) -> pd.Series:
         """The table's best row; raises ``MetricError`` where the metric is NaN throughout."""
-        order = self.ranking(metric)
-        if len(order) == 0:
-            raise MetricError(f"no best {metric}: it is NaN for all {len(self.table)} combinations ({undefined(metric)})")
-        return self.table.iloc[int(order[0])]
+        return best_row(self.table, metric, undefined)
 
     def trace(self, row: int) -> pd.DataFrame:
         """One combination bar by bar, as ``SweepResult.trace`` gives it."""

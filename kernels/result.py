@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.best import best_row, ranked
 from kernels.block_sums import BlockSums
 from kernels.expressions import nodes, parameters
 from kernels.hoisting import Hoisted
-from kernels.metrics import ALL_METRICS, RUIN, MetricError, ranking, reads, undefined
+from kernels.metrics import ALL_METRICS, RUIN, MetricError, reads, undefined
 from kernels.opcodes import BOOL
 from kernels.plan import Plan, Window
 from kernels.rows import Array, warm_up
@@ -51,19 +52,11 @@ class SweepResult:
 
     def ranking(self, metric: str) -> NDArray[np.int64]:
         """Rows of the table from best to worst; ties in the order of the combinations; NaN is left out."""
-        if metric not in self.table.columns:
-            raise MetricError(f"metric {metric!r} is not in the table: it has {', '.join(self.table.columns)}")
-        return ranking(metric, self.table[metric].to_numpy(dtype=np.float64))
+        return ranked(self.table, metric)
 
     def best(self, metric: str) -> pd.Series:
         """The table's best row, its place as ``name``; raises ``MetricError`` where the metric is NaN throughout."""
-        order = self.ranking(metric)
-        if len(order) == 0:
-            raise MetricError(
-                f"no best {metric}: it is NaN for all {len(self.table)} combinations ({self._why_undefined(metric)}); "
-                "score more bars or rank by another metric"
-            )
-        return self.table.iloc[int(order[0])]
+        return best_row(self.table, metric, self._why_undefined)
 
     def heat_map(self, x: str, y: str, metric: str, window: int = 0) -> pd.DataFrame:
         """The metric over the parameters ``x`` (columns) and ``y`` (rows), the best over all others
@@ -82,8 +75,7 @@ class SweepResult:
     def stability(self, metric: str, count: int = 10, window: int = 0) -> pd.DataFrame:
         """The best ``count`` combinations of a window beside their neighbours (``kernels.surface.stability``)."""
         table = self._of_window(window)
-        self.ranking(metric)
-        best = ranking(metric, table[metric].to_numpy(dtype=np.float64))[:count]
+        best = ranked(table, metric)[:count]
         found = stability(table, self.parameters, metric, best)
         return found.assign(row=found["row"] + window * self._combinations)
 

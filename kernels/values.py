@@ -116,6 +116,8 @@ class Value(Refusals):
             return repr(self.detail)
         if self.op == "state" and self.detail == "target":
             return "hold()"
+        if self.op == "lag":
+            return f"lag({self.operands[0]!r}, {self.detail})"
         if self.op in OPCODES:
             return _operation_text(self)
         if self.op == "scan":

@@ -103,8 +103,8 @@ def test_functions_on_numbers(kind):
 
 
 def test_prev_reaches_the_leaves():
-    assert repr(prev(left - right * param("p"), 2)) == "(lag(2, col('a')) - (lag(2, col('b')) * param('p')))"
-    assert repr(prev(prev(left))) == "lag(2, col('a'))"
+    assert repr(prev(left - right * param("p"), 2)) == "(lag(col('a'), 2) - (lag(col('b'), 2) * param('p')))"
+    assert repr(prev(prev(left))) == "lag(col('a'), 2)"
 
 
 def test_parameters_in_order_of_first_appearance():
