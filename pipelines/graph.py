@@ -32,7 +32,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Task:
-    """A node at one place of its axes, with the key of the artefact it makes."""
+    """A node at one place of its axes, with the key of the artefact it makes; `modules` are the user's that it imports."""
 
     name: str
     node: Node
@@ -41,6 +41,7 @@ class Task:
     constants: Mapping[str, Any]
     key: str
     parts: Mapping[str, Any]
+    modules: tuple[str, ...] = ()
 
     @property
     def upstream(self) -> tuple[str, ...]:
@@ -193,14 +194,15 @@ def _task(
 ) -> Task:
     inputs = {parameter: made.sources(source, place) for parameter, source in node.inputs.items()}
     constants, hashed = _constants(node, dict(place), settings, files)
-    if modules := _modules(node, dict(place), settings):
+    modules = _modules(node, dict(place), settings)
+    if modules:
         code = keys.digest([code, keys.modules_digest(modules)])
     input_keys = {
         parameter: [[source.key, source.field] for source in _each(value)] for parameter, value in inputs.items()
     }
     key = keys.content_key(code, hashed, input_keys, versions)
     parts = {"code": code, "configuration": hashed, "inputs": input_keys, "libraries": dict(versions)}
-    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts)
+    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts, modules)
 
 
 def _modules(node: Node, place: Mapping[str, int | str], settings: Any) -> tuple[str, ...]:

@@ -76,6 +76,13 @@ def modules_digest(names: Iterable[str]) -> str:
     return digest(_sources(tuple(names)))
 
 
+def reached_modules(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Map every module that the given ones reach to the sha256 of its bytes and of its normal source."""
+    found = _sources(tuple(names))
+    paths = {name: source_file(name) for name in found}
+    return {name: (file_digest(path), found[name]) for name, path in paths.items() if path is not None}
+
+
 def normal_source(source: str) -> str:
     """Return the source without comments, docstrings and layout; equal over Python versions (unlike ast.dump)."""
     tree = ast.parse(source)
@@ -113,12 +120,12 @@ def _closure(start: str, packages: frozenset[str]) -> set[str]:
             continue
         found.add(current)
         names = _read_module(current).imports
-        waiting.extend(name for name in names if name.partition(".")[0] in packages and _find_source(name) is not None)
+        waiting.extend(name for name in names if name.partition(".")[0] in packages and source_file(name) is not None)
     return found
 
 
 def _read_module(name: str) -> _Module:
-    path = _find_source(name)
+    path = source_file(name)
     if path is None:
         raise UsageError(f"the source of module {name} cannot be found, so no content key can cover it")
     status = path.stat()
@@ -149,7 +156,7 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
     return ".".join(parts + ([node.module] if node.module else []))
 
 
-def _find_source(name: str) -> Path | None:
+def source_file(name: str) -> Path | None:
     """Return the file of a module, or None where the name is a class or function of one."""
     loaded = getattr(sys.modules.get(name), "__file__", None)
     if loaded is not None:
