@@ -2,14 +2,13 @@
 
 import dataclasses
 import re
-import types
-import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from pipelines import keys
+from pipelines.code_reading import CodeReader
 from pipelines.configuration import as_tree, nearest
 from pipelines.input_files import InputFile, file_constant
 from pipelines.node import Node
@@ -32,7 +31,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Task:
-    """A node at one place of its axes, with the key of the artefact it makes; `modules` are the user's that it imports."""
+    """A node at one place of its axes, with the key of the artefact it makes.
+
+    `parts` is what the key is made of; `code` the hash of each definition behind its part `code`, and `starts` the functions,
+    classes and modules that they are reached from.
+    """
 
     name: str
     node: Node
@@ -41,7 +44,8 @@ class Task:
     constants: Mapping[str, Any]
     key: str
     parts: Mapping[str, Any]
-    modules: tuple[str, ...] = ()
+    code: Mapping[str, str] = field(default_factory=dict)
+    starts: tuple[tuple[Any, ...], tuple[str, ...]] = ((), ())
 
     @property
     def upstream(self) -> tuple[str, ...]:
@@ -93,13 +97,15 @@ def build_graph(
     both nodes when a type does not fit, and for axes, groups of files and configuration keys that do not exist.
     """
     made = _Made()
+    reader = CodeReader()
     for node in check_nodes(nodes):
         _check_sources(node, settings, files, axes)
-        code = keys.code_digest(typing.cast(types.FunctionType, node.function))
+        code = _Code(node, settings, reader)
         versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
         if node.split is not None:
             versions |= keys.arithmetic()
         made.add(node, [_task(node, place, made, settings, files, code, versions) for place in _places(node, axes)])
+    reader.save()
     return Graph(tuple(task for tasks in made.tasks.values() for task in tasks))
 
 
@@ -189,30 +195,53 @@ def _task(
     made: _Made,
     settings: Any,
     files: Mapping[str, Sequence[InputFile]],
-    code: str,
+    code: "_Code",
     versions: Mapping[str, str],
 ) -> Task:
     inputs = {parameter: made.sources(source, place) for parameter, source in node.inputs.items()}
     constants, hashed = _constants(node, dict(place), settings, files)
-    modules = _modules(node, dict(place), settings)
-    if modules:
-        code = keys.digest([code, keys.modules_digest(modules)])
+    reached = code.at(dict(place))
     input_keys = {
         parameter: [[source.key, source.field] for source in _each(value)] for parameter, value in inputs.items()
     }
-    key = keys.content_key(code, hashed, input_keys, versions)
-    parts = {"code": code, "configuration": hashed, "inputs": input_keys, "libraries": dict(versions)}
-    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts, modules)
+    key = keys.content_key(reached.digest, hashed, input_keys, versions)
+    parts = {"code": reached.digest, "configuration": hashed, "inputs": input_keys, "libraries": dict(versions)}
+    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts, reached.definitions, reached.starts)
 
 
-def _modules(node: Node, place: Mapping[str, int | str], settings: Any) -> tuple[str, ...]:
-    """The user's modules of a node at a place: `package.module`, or of `package.module:name` what stands before the colon.
+@dataclass(frozen=True)
+class _Reached:
+    """The code in a key: its hash, the hash of each definition, which says afterwards what changed, and where it starts."""
 
-    So does any value of an axis with a colon: a strategy of the user's, say.
+    digest: str
+    definitions: Mapping[str, str]
+    starts: tuple[tuple[Any, ...], tuple[str, ...]]
+
+
+class _Code:
+    """The code of a node: of its function, of the one that splits its work, of its settings' classes, and the user's.
+
+    The user's modules are those of the configuration key `modules`, and `package.module:name` of an axis's value.
     """
-    named = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []
-    named += [str(value) for value in place.values() if ":" in str(value)]
-    return tuple(name.partition(":")[0] for name in named)
+
+    def __init__(self, node: Node, settings: Any, reader: CodeReader) -> None:
+        values = [setting_at(settings, dotted) for dotted in node.settings.values()]
+        functions: list[Any] = [node.function, *([node.split] if node.split else [])]
+        functions += [node.pieces.cut, node.pieces.join] if node.pieces else []
+        functions += [type(value) for value in values if dataclasses.is_dataclass(value)]
+        self._functions = tuple(dict.fromkeys(functions))
+        self._modules = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []
+        self._reader = reader
+        self._found: dict[tuple[str, ...], _Reached] = {}
+
+    def at(self, place: Mapping[str, int | str]) -> _Reached:
+        named = [*self._modules, *(str(value) for value in place.values() if ":" in str(value))]
+        modules = tuple(dict.fromkeys(name.partition(":")[0] for name in named))
+        if modules not in self._found:
+            code = keys.code_of(self._functions, modules, self._reader)
+            digest = keys.reached_digest(self._functions, modules, code)
+            self._found[modules] = _Reached(digest, code, (self._functions, modules))
+        return self._found[modules]
 
 
 def _constants(

@@ -16,7 +16,7 @@ from pipelines.graph import Graph
 from pipelines.looks import LookKeeper
 from pipelines.machine import executor_of
 from pipelines.partial import Part, cut, require_inputs
-from pipelines.planning import PlannedTask, plan
+from pipelines.planning import PlannedTask, note_code, plan
 from pipelines.progress import Progress, shown
 from pipelines.records import RunRecord
 from pipelines.results import stored
@@ -117,6 +117,7 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
         keeper.note(outcome.task)  # before anything else can fail: a look that has happened counts
         record.append("task", **vars(outcome))
 
+    note_code(asked.graph, keeper.store)
     for attempt in range(DAMAGE_RETRIES + 1):
         planned = plan(asked.graph, keeper.store)
         waiting = [row for row in planned if not row.cached]

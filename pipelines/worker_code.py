@@ -1,87 +1,96 @@
-"""Whether a worker runs the driver's code: what it has loaded is compared by module, and a worker that differs publishes nothing.
+"""Whether a worker runs the driver's code: a worker that has loaded other code than a key says publishes nothing.
 
-A worker keeps the source of every module of walkfold's and the user's as it was when it first saw it loaded: a file that is
-edited later changes neither what the worker runs nor what it says of it.
+A worker keeps the source of every module of the project's as it was when it first saw it loaded: a file that is edited later
+changes neither what the worker runs nor what it says of it.
 """
 
 import hashlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 from pipelines import keys
+from pipelines.code_reading import CodeReader, source_file
 from pipelines.graph import Task
 
-Hashes = tuple[str, str]
-"""sha256 of a module's bytes, and of its normal source: comments and layout do not count, but take longer to leave out."""
+Starts = tuple[tuple[Any, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class ExpectedCode:
-    """The driver's code: `modules` by name, and by function `package.module:name` the modules it reaches."""
+    """The driver's code: by the code's hash in a key where it starts and the modules it reaches, and the bytes of each."""
 
-    modules: Mapping[str, Hashes]
+    starts: Mapping[str, Starts]
     reached: Mapping[str, tuple[str, ...]]
+    modules: Mapping[str, str]
     _found: dict[str, str] = field(default_factory=dict, compare=False)
 
-    def difference(self, function: str) -> str:
-        """Say which module of a function is another one here, or nothing; looked up once a function and process."""
-        if function not in self._found:
-            self._found[function] = _difference({name: self.modules[name] for name in self.reached.get(function, ())})
-        return self._found[function]
+    def difference(self, code: str) -> str:
+        """Name the modules for which the code in a key is other code here, or nothing; looked up once a process."""
+        if code not in self._found:
+            self._found[code] = self._difference(code)
+        return self._found[code]
 
     def first_difference(self) -> str:
-        """Say which of all modules is another one here, or nothing."""
-        return _difference(self.modules)
+        """Name the modules of the first code that is other code here, or nothing."""
+        return next((found for code in self.starts if (found := self.difference(code))), "")
+
+    def _difference(self, code: str) -> str:
+        keep_loaded(tuple(sorted({name.partition(".")[0] for name in self.modules})))
+        reached = self.reached[code]
+        other = [name for name in reached if _sha256(kept_source(name, source_file(name))) != self.modules[name]]
+        if not other:
+            return ""
+        functions, modules = self.starts[code]
+        here = keys.code_of(functions, modules, KeptReader())  # bytes differ, the code perhaps not: a comment
+        return "" if keys.reached_digest(functions, modules, here) == code else ", ".join(other)
+
+
+class KeptReader(CodeReader):
+    """Reads modules as this process has loaded them."""
+
+    def source(self, name: str, path: Path) -> bytes:
+        """Return what the module's file held when this process first saw it."""
+        return kept_source(name, path) or b""
 
 
 def expected_code(tasks: Iterable[Task]) -> ExpectedCode:
-    """Return the code of the tasks' functions and of the user's modules that they name."""
-    starts: dict[str, set[str]] = {}
+    """Return the code behind the tasks' keys."""
+    starts: dict[str, Starts] = {}
+    reached: dict[str, tuple[str, ...]] = {}
     for task in tasks:
-        function = task.node.function
-        starts.setdefault(reference(task), {function.__module__}).update(task.modules)
-    reached = {name: keys.reached_modules(sorted(modules)) for name, modules in starts.items()}
-    modules = {name: hashes for found in reached.values() for name, hashes in found.items()}
-    return ExpectedCode(modules, {name: tuple(found) for name, found in reached.items()})
+        code = str(task.parts["code"])
+        if code not in starts:
+            starts[code] = task.starts
+            reached[code] = tuple(sorted({name.partition(":")[0] for name in task.code}))
+    names = sorted({name for found in reached.values() for name in found})
+    files = {name: source_file(name) for name in names}
+    return ExpectedCode(starts, reached, {name: _sha256(path.read_bytes() if path else None) for name, path in files.items()})
 
 
-def reference(task: Task) -> str:
-    """Return `package.module:name` of a task's function."""
-    return f"{task.node.function.__module__}:{task.node.function.__qualname__}"
-
-
-def keep_loaded(tops: Sequence[str]) -> None:
-    """Read the source of the loaded modules of some packages, once each."""
-    _keep_loaded(tuple(tops), len(sys.modules))
+def keep_loaded(tops: tuple[str, ...]) -> None:
+    """Keep the source of all loaded modules of some packages."""
+    _keep_loaded(tops, len(sys.modules))
 
 
 @lru_cache(maxsize=64)
 def _keep_loaded(tops: tuple[str, ...], loaded: int) -> None:
     for name in list(sys.modules):
         if name.partition(".")[0] in tops:
-            _kept_source(name)
+            kept_source(name, source_file(name))
 
 
-@lru_cache(maxsize=None)  # noqa: UP033 - as many as there are modules, once a process: that is its point
-def _kept_source(name: str) -> bytes | None:
-    path = keys.source_file(name)
+@lru_cache(maxsize=100_000)  # more than any process has modules: what is kept must never be read again
+def kept_source(name: str, path: Path | None) -> bytes | None:
+    """Return the bytes of a module's file as they were the first time that this was asked in this process."""
     try:
         return path.read_bytes() if path else None
     except OSError:
         return None
 
 
-def _difference(modules: Mapping[str, Hashes]) -> str:
-    keep_loaded(tuple(sorted({name.partition(".")[0] for name in modules})))
-    for name, (exact, normal) in modules.items():
-        source = _kept_source(name)
-        if source is None:
-            return f"{name} is not there"
-        if hashlib.sha256(source).hexdigest() == exact:
-            continue
-        text = keys.normal_source(source.decode())
-        if hashlib.sha256(text.encode()).hexdigest() != normal:
-            return f"{name} differs"
-    return ""
+def _sha256(source: bytes | None) -> str:
+    return hashlib.sha256(source).hexdigest() if source is not None else ""

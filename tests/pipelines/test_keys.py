@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.keys import code_digest, content_key, digest, normal_source
+from pipelines.keys import code_digest, code_of, content_key, digest
 
 FORMULA = "from shop.helper import half\n\ndef feature(x):\n    return half(x) + 1\n"
 
@@ -61,18 +61,11 @@ def test_comments_docstrings_layout_and_unused_modules_do_not_change_the_key(sho
 
 def test_the_real_feature_formulas_are_in_the_key_of_the_feature_node():
     from kernels.features import market
-    from pipelines.keys import FIRST_PARTY, _closure
-    from pipelines.steps import feature_set
+    from pipelines.steps import feature_days
 
-    modules = _closure(feature_set.__name__, frozenset(FIRST_PARTY))
+    modules = {name.partition(":")[0] for name in code_of([feature_days.day_features])}
     own = {path.stem for path in Path(market.__file__).parent.glob("*.py")} - {"__init__", "document", "book_flow"}
     assert {f"kernels.features.{name}" for name in own} <= modules
-
-
-def test_normal_source_keeps_what_runs():
-    assert normal_source("x = 1  # one\n") == "x = 1"
-    assert normal_source("def f():\n    'doc'\n") == "def f():\n    pass"
-    assert normal_source("s = 'not a docstring'\n") == "s = 'not a docstring'"
 
 
 def test_digest_ignores_the_order_of_keys_but_not_values():
