@@ -66,7 +66,7 @@ NODES = (
     Node("sweep", sweeping.sweep_chunk, per=("fold", "strategy", "chunk"), inputs=ROWS, axes={"strategy": "strategy", "chunk": "chunk"},
          settings={**MONEY, "grid": "sweep.grid", "chunk_combinations": "sweep.chunk_combinations", "executor": "sweep.executor",
                    "allow_fallback": "sweep.allow_fallback"},
-         narrowed={"grid": sweeping.own_grid}),
+         narrowed={"grid": sweeping.own_grid}, pieces=sweeping.IN_PIECES),
     Node("ranking", sweeping.strategy_ranking, per=("fold", "strategy"), inputs={"chunks": "sweep"}, axes={"strategy": "strategy"},
          settings={"rank_by": "sweep.rank_by"}, evaluates="validation", trials="trials"),
     Node("strategy_evaluation", evaluating.strategy_evaluation, per=("fold", "strategy"), inputs={**ROWS, "ranking": "ranking"},

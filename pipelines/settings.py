@@ -146,8 +146,8 @@ class Settings:
 
     `flow` is walk_forward, or `package.module:name` of the user's own, whose nodes read `options`. `cluster` is where the
     graph runs: `serial`, `threads`, `processes` (local), `cuda` (one process a GPU), or the address or scheduler file of a
-    cluster that runs already; `workers` 0 means one a core or a GPU, `cluster_options` is the rest. None changes any result. `bar_seconds` is the length of a bar: its values, and exogenous ones, are known at
-    `ts_event` plus that.
+    cluster that runs already; `workers` 0 means one a core or a GPU, `cluster_options` is the rest. None of them changes any
+    result. `bar_seconds` is the length of a bar: its values, and exogenous ones, are known at `ts_event` plus that.
     """
 
     data: str

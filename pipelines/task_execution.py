@@ -7,6 +7,7 @@ import inspect
 import os
 import resource
 import shutil
+import socket
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -18,20 +19,26 @@ from kernels.calibration import Calibration
 from pipelines import artefacts
 from pipelines.errors import CorruptArtefactError, ExitCode, NodeError, StoreError
 from pipelines.graph import Source, Task
-from pipelines.machine import PARAMETER, Machine, kept
+from pipelines.machine import PARAMETER, Machine, facts_of, kept
 from pipelines.node import Retries
 from pipelines.part_keys import part_key, part_list, part_schema
 from pipelines.parts import Part, PartList
+from pipelines.pieces import Pieces, computed, out_of_memory
 from pipelines.store import Store
+from pipelines.worker_logs import TaskLog, log_file, task_log
 
 AFTER_READ = "after a cache read"
 BEFORE_WRITE = "before a cache write"
+NO_MEMORY = "its memory ran out: run fewer nodes at once (workers=1) or on a larger machine"
 FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under."""
+    """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under.
+
+    `log` is the file of this try, `pieces_count` how many pieces its work is done in, where it can be.
+    """
 
     task: str
     key: str
@@ -45,6 +52,9 @@ class Assignment:
     split: Callable[..., Sequence[Part]] | None = None
     retries: Retries = field(default_factory=Retries)
     timeout_s: float = 0.0
+    pieces: Pieces | None = None
+    pieces_count: int = 1
+    log: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -60,8 +70,8 @@ class Outcome:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def assign(task: Task, store: Store) -> Assignment:
-    """Reduce a task to what a worker needs."""
+def assign(task: Task, store: Store, logs: Path | None = None, attempt: int = 0, pieces: int = 1) -> Assignment:
+    """Reduce a task to what a worker needs; its log goes below the folder `logs`."""
     return Assignment(
         task=task.name,
         key=task.key,
@@ -75,53 +85,77 @@ def assign(task: Task, store: Store) -> Assignment:
         split=task.node.split,
         retries=task.node.retries,
         timeout_s=task.node.timeout_s,
+        pieces=task.node.pieces,
+        pieces_count=pieces,
+        log=log_file(logs, task.name, attempt) if logs else None,
     )
 
 
-def perform(assignment: Assignment) -> Outcome:
-    """Run one task and publish its artefact.
+def perform(assignment: Assignment, forward: Callable[[str], None], where: str = "") -> Outcome:
+    """Run one task and publish its artefact; what another worker or run has published meanwhile is not computed again.
 
     Raises NodeError with plain strings only (it crosses process borders), CorruptArtefactError for a damaged input and
-    StoreError when the store cannot take the artefact.
+    StoreError when the store cannot take the artefact. Warnings that the node logs go to `forward`. `where` names the worker.
     """
     started = time.perf_counter()
     store = Store(assignment.store)
+    worker = where or f"pid {os.getpid()}"
+    if not store.root.is_dir():
+        raise StoreError(
+            f"{assignment.task}: the store {store.root} is gone; bring it back and run again: what was finished stays"
+        )
+    if (manifest := store.manifest(assignment.key)) is not None:
+        return Outcome(assignment.task, assignment.key, 0.0, True, worker, 0, facts_of(manifest))
     machine = Machine(_calibration)
-    try:
-        arguments = {name: _load(store, source) for name, source in assignment.inputs.items()}
-        if PARAMETER in inspect.signature(assignment.function).parameters:
-            arguments[PARAMETER] = machine
-        if assignment.split is None:
-            value = _computed(assignment, {**arguments, **assignment.constants})
-        else:
-            value = _computed_in_parts(store, assignment, {**arguments, **assignment.constants})
-        _publish(store, assignment, value, machine)
-    except (CorruptArtefactError, StoreError):
-        raise
-    except (Exception, SystemExit) as error:  # a node that calls sys.exit must fail the node, not its worker
-        raise _as_node_error(assignment, error) from None
+    with task_log(assignment.task, assignment.log, forward) as log:
+        log.write(f"{assignment.task} begins, key {assignment.key}, pid {os.getpid()} on {socket.gethostname()}")
+        try:
+            _perform(store, assignment, machine)
+        except (CorruptArtefactError, StoreError) as error:
+            log.write(str(error))
+            raise
+        except (Exception, SystemExit) as error:  # a node that calls sys.exit must fail the node, not its worker
+            raise _as_node_error(assignment, error, log, worker) from None
+        seconds = time.perf_counter() - started
+        log.write(f"done in {seconds:.3f} s")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    seconds = time.perf_counter() - started
-    del arguments, value
     _give_back_memory()
-    return Outcome(assignment.task, assignment.key, seconds, False, f"pid {os.getpid()}", peak, machine.facts)
+    return Outcome(assignment.task, assignment.key, seconds, False, worker, peak, machine.facts)
 
 
-def _computed(assignment: Assignment, arguments: Mapping[str, Any]) -> Any:
-    value = assignment.function(**arguments)
+def _perform(store: Store, assignment: Assignment, machine: Machine) -> None:
+    arguments = {name: _load(store, source) for name, source in assignment.inputs.items()}
+    if PARAMETER in inspect.signature(assignment.function).parameters:
+        arguments[PARAMETER] = machine
+    arguments |= assignment.constants
+    if assignment.split is None:
+        value = _computed(assignment, arguments, machine)
+    else:
+        value = _computed_in_parts(store, assignment, arguments, machine)
+    _publish(store, assignment, value, machine)
+
+
+def _computed(assignment: Assignment, arguments: Mapping[str, Any], machine: Machine) -> Any:
+    value = computed(assignment.function, arguments, assignment.pieces, assignment.pieces_count, machine.facts)
     if assignment.gate is not None:
         assignment.gate(value, BEFORE_WRITE)
     return value
 
 
-def _computed_in_parts(store: Store, assignment: Assignment, arguments: Mapping[str, Any]) -> PartList:
+def _computed_in_parts(
+    store: Store, assignment: Assignment, arguments: Mapping[str, Any], machine: Machine
+) -> PartList:
     """Compute the parts that the store lacks, publish each under the key of its content, and list all of them."""
     assert assignment.split is not None
     schema = part_schema(assignment.parts)
     keyed = [(part, part_key(schema, part)) for part in assignment.split(**arguments)]
     for part, key in keyed:
         if store.manifest(key) is None:
-            value = _computed(assignment, {**arguments, **part.arguments})
+            try:
+                value = _computed(assignment, {**arguments, **part.arguments}, machine)
+            except Exception as error:
+                error.add_note(f"part {part.name}")
+                raise
             about = {"task": f"{assignment.task}/{part.name}", "about": dict(part.about), "parts": schema}
             _write(store, assignment.task, key, value, about, sync=False)
     return part_list(schema, keyed)
@@ -180,7 +214,7 @@ def _calibration(threads: int) -> Calibration | None:
     return None if found is None else for_threads(found, threads)
 
 
-def _as_node_error(assignment: Assignment, error: BaseException) -> NodeError:
+def _as_node_error(assignment: Assignment, error: BaseException, log: TaskLog, worker: str) -> NodeError:
     from loaders.errors import DataError
     from training.errors import FoldError
     from validation.errors import ValidationError
@@ -193,9 +227,12 @@ def _as_node_error(assignment: Assignment, error: BaseException) -> NodeError:
     message = str(error) or type(error).__name__
     if code is ExitCode.NODE_FAILED:
         message = f"{type(error).__name__}: {message}"
+    message = "; ".join([message, *getattr(error, "__notes__", ()), *([NO_MEMORY] if out_of_memory(error) else [])])
     worth = assignment.retries.worth(error)
     trace = "".join(traceback.format_exception(error))
-    return NodeError(assignment.task, assignment.key, type(error).__name__, message, trace, int(code), worth)
+    tail = tuple(log.tail)
+    log.write(trace)
+    return NodeError(assignment.task, assignment.key, type(error).__name__, message, trace, int(code), worth, tail, worker)
 
 
 def _give_back_memory() -> None:

@@ -1,8 +1,9 @@
 """A strategy's sweep on validation rows, in chunks, and the ranking of all of its combinations."""
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from kernels.execution import Costs, Execution, Instrument
 from kernels.strategies import named_strategy
 from kernels.sweep import combinations, sweep, warm_up
 from pipelines.machine import Machine
+from pipelines.pieces import Pieces
 from training.folds import Fold
 
 METRICS = (
@@ -121,6 +123,30 @@ def sweep_chunk(
         )
     here.note(**{name: result.profile[name] for name in NOTED})
     return SweepChunk(result.table, start, float(result.profile["periods_per_year"]))
+
+
+def chunk_pieces(arguments: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    """Cut a chunk of a sweep into at most `count` chunks of fewer combinations, in the order of the grid.
+
+    Chunks begin at multiples of their size, so the size of a piece divides the chunk's.
+    """
+    size, chunk = int(arguments["chunk_combinations"]), int(arguments["chunk"])
+    total = len(combinations(arguments["grid"], named_strategy(arguments["strategy"])))
+    stop = min((chunk + 1) * size, total)
+    wanted = -(-(stop - chunk * size) // count)
+    piece = next((one for one in range(max(1, wanted), size + 1) if size % one == 0), size)
+    return [
+        {**arguments, "chunk": start // piece, "chunk_combinations": piece} for start in range(chunk * size, stop, piece)
+    ]
+
+
+def joined_pieces(pieces: Sequence[SweepChunk]) -> SweepChunk:
+    """Make the pieces of a chunk, in order, the chunk."""
+    table = pd.concat([piece.table for piece in pieces], ignore_index=True)
+    return replace(pieces[0], table=table)
+
+
+IN_PIECES = Pieces(chunk_pieces, joined_pieces, ("combinations", "bar_steps"))
 
 
 def strategy_ranking(chunks: list[SweepChunk], strategy: str, rank_by: str) -> StrategyRanking:
