@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
             if isinstance(error, NodeError):
                 sys.stderr.write(error.trace)
-        return _fail(options, str(error), error.exit_code)
+        said = "".join(f"\n  {line}" for line in error.log) if isinstance(error, NodeError) else ""
+        return _fail(options, str(error), error.exit_code, said)
     except BrokenPipeError:
         # the reader of our output went away (`pipeline runs | head`): nothing to report and nowhere to report it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -98,8 +99,9 @@ def _parse(arguments: Sequence[str]) -> Options:
     )
 
 
-def _fail(options: Options, message: str, code: ExitCode) -> int:
-    sys.stderr.write(f"pipeline {options.command}: {message}\n")
+def _fail(options: Options, message: str, code: ExitCode, said: str = "") -> int:
+    """Write the error, and below it what the failed node logged last."""
+    sys.stderr.write(f"pipeline {options.command}: {message}{said}\n")
     if options.json:
         sys.stdout.write(json.dumps({"status": code.name.lower(), "exit_code": int(code), "error": message}) + "\n")
     return int(code)

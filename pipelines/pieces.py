@@ -12,7 +12,7 @@ OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "OutOfMemory")  # Python and
 class Pieces:
     """How a node's work can be done piece by piece with the same result.
 
-    `cut(arguments, count)` returns the arguments of at most `count` pieces in order, fewer where the work has no more;
+    `cut(arguments, count)` returns the arguments of `count` or more pieces in order, fewer where the work has no more;
     `join` makes their results one. `added` names the noted facts that are summed over the pieces.
     """
 

@@ -126,15 +126,15 @@ def sweep_chunk(
 
 
 def chunk_pieces(arguments: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """Cut a chunk of a sweep into at most `count` chunks of fewer combinations, in the order of the grid.
+    """Cut a chunk of a sweep into `count` or more chunks of fewer combinations, in the order of the grid.
 
     Chunks begin at multiples of their size, so the size of a piece divides the chunk's.
     """
     size, chunk = int(arguments["chunk_combinations"]), int(arguments["chunk"])
     total = len(combinations(arguments["grid"], named_strategy(arguments["strategy"])))
     stop = min((chunk + 1) * size, total)
-    wanted = -(-(stop - chunk * size) // count)
-    piece = next((one for one in range(max(1, wanted), size + 1) if size % one == 0), size)
+    most = max(1, (stop - chunk * size) // count)
+    piece = next(one for one in range(most, 0, -1) if size % one == 0)
     return [
         {**arguments, "chunk": start // piece, "chunk_combinations": piece} for start in range(chunk * size, stop, piece)
     ]
