@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
+
 from pipelines.errors import ClusterError, StaleWorkerError, WalkfoldError
 from pipelines.graph import Task
 from pipelines.lost_tasks import LostTasks, died
@@ -105,7 +107,7 @@ class _Drive:
         self.running[key] = batch
         future = self.client.submit(
             _perform,
-            assignments,
+            cloudpickle.dumps(assignments),  # bytes: the scheduler, which reads what it passes on, needs no module of the user's
             [str(task.parts["code"]) for task in batch],
             self.token,
             key,
@@ -215,8 +217,9 @@ class _Drive:
         heapq.heappush(self.waiting, (time.monotonic() + wait, task.name, task))
 
 
-def _perform(assignments: Sequence[Assignment], codes: Sequence[str], token: str, key: str) -> list[Outcome | Exception]:
+def _perform(packed: bytes, codes: Sequence[str], token: str, key: str) -> list[Outcome | Exception]:
     """Run a batch on a worker, up to the first task that fails."""
+    assignments: list[Assignment] = cloudpickle.loads(packed)
     from distributed import get_worker
 
     worker = get_worker()

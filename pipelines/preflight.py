@@ -89,8 +89,19 @@ def survey(expected: Expectation) -> tuple[str, int, int, str]:
     return socket.gethostname(), int(MEMORY_LIMIT), int(CPU_COUNT), refusal(expected)
 
 
+def known_here() -> bool:
+    """Be importable, on the scheduler."""
+    return True
+
+
 def surveyed(client: Any, expected: Expectation) -> tuple[Worker, ...]:
     """Ask every worker of a cluster; raises ClusterError when one does not answer."""
+    try:
+        client.run_on_scheduler(known_here)
+    except (ImportError, RuntimeError) as error:
+        raise ClusterError(
+            f"the scheduler at {client.scheduler.address} cannot import walkfold ({error}); install the same version there"
+        ) from None
     try:
         answers = client.sync(client._run, survey, expected, on_error="return", callback_timeout=ANSWER_S)
     except TimeoutError:
@@ -108,7 +119,7 @@ def known(client: Any) -> dict[str, Any]:
 def _worker(address: str, answer: Any, info: Mapping[str, Any]) -> Worker:
     gpus = float(info["resources"].get("GPU", 0))
     if isinstance(answer, BaseException):
-        why = f"it cannot run walkfold ({type(answer).__name__}: {answer}); install the same version there"
+        why = f"it cannot load the code of this run ({answer}); install there what the driver has, the same versions"
         return Worker(address, str(info.get("host", "")), 0, 0, gpus, why)
     host, memory, cores, why = answer
     return Worker(address, host, min(memory, int(info["memory_limit"]) or memory), cores, gpus, why)
