@@ -22,8 +22,15 @@ COMMANDS = {
     "plan": "what would run and what is cached, and why, without running",
     "graph": "the flow, drawn",
     "runs": "records of past runs; `pipeline runs RUN` shows one",
+    "clean": "the store's size by node; budget=20GB evicts what was used least recently",
     "doctor": "this machine: GPUs, versions, what would fall back and why",
     "sample": "writes the sample data set: pipeline sample DIR [edge=real|power|0] [seed=7]",
+}
+
+OWN_FLAGS = {
+    "--calibrate": ("doctor", "measure this machine for executor=auto"),
+    "--fallbacks": ("runs", "why sweeps fell back to the CPU, counted"),
+    "--dry-run": ("clean", "say what would be removed"),
 }
 
 
@@ -70,8 +77,8 @@ def _parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--debug", action="store_true", help="full tracebacks")
-    parser.add_argument("--calibrate", action="store_true", help="doctor: measure this machine for executor=auto")
-    parser.add_argument("--fallbacks", action="store_true", help="runs: why sweeps fell back to the CPU, counted")
+    for flag, (owner, text) in OWN_FLAGS.items():
+        parser.add_argument(flag, action="store_true", help=f"{owner}: {text}")
     parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
     if not arguments:
         parser.print_help(sys.stderr)
@@ -83,10 +90,9 @@ def _parse(arguments: Sequence[str]) -> Options:
         parser.exit(
             ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"
         )
-    if known.calibrate and known.command != "doctor":
-        parser.exit(ExitCode.USAGE, "pipeline: --calibrate belongs to `pipeline doctor`\n")
-    if known.fallbacks and known.command != "runs":
-        parser.exit(ExitCode.USAGE, "pipeline: --fallbacks belongs to `pipeline runs`\n")
+    for flag, (owner, _) in OWN_FLAGS.items():
+        if getattr(known, flag.strip("-").replace("-", "_")) and known.command != owner:
+            parser.exit(ExitCode.USAGE, f"pipeline: {flag} belongs to `pipeline {owner}`\n")
     return Options(
         known.command,
         tuple(known.words),
@@ -96,6 +102,7 @@ def _parse(arguments: Sequence[str]) -> Options:
         known.config,
         known.calibrate,
         known.fallbacks,
+        known.dry_run,
     )
 
 

@@ -17,6 +17,7 @@ from pipelines.settings import Settings
 from pipelines.yaml_text import parse_yaml, read_yaml
 
 MOST_VALUES = 1_000_000  # of one axis; a longer range is a mistyped one
+HIDDEN = "(not recorded)"
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 _RANGE = re.compile(r"^\s*([-+.\deE]+):([-+.\deE]+)(?::([-+.\deE]+))?\s*$")
 
@@ -51,14 +52,32 @@ def build(kind: type, tree: Any, path: str) -> Any:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join([path] * bool(path) + [str(part) for part in first["loc"]])
+        if first["type"] == "missing":
+            raise ConfigurationError(
+                f"configuration {where} is missing: a file given with --config takes the place of configs/default.yaml and "
+                "holds every key; copy that file and change the copy"
+            ) from None
         reason = first["msg"].removeprefix("Value error, ")
-        given = "" if first["type"] == "value_error" else f" (given {first['input']!r})"
+        secret = first["loc"][:1] == ("store_options",)
+        given = "" if first["type"] == "value_error" or secret else f" (given {first['input']!r})"
         raise ConfigurationError(f"configuration {where}: {reason}{given}".replace(" : ", ": ")) from None
 
 
 def as_tree(settings: Any) -> dict[str, Any]:
-    """Return the settings as plain JSON values, in declaration order: what a run stores and its keys hash."""
-    return typing.cast(dict[str, Any], _adapter(typing.cast(Any, type(settings))).dump_python(settings, mode="json"))
+    """Return the settings as plain JSON values, in declaration order: what a run stores and its keys hash.
+
+    Of `store_options`, which may hold credentials, only the names are kept.
+    """
+    tree: dict[str, Any] = _adapter(typing.cast(Any, type(settings))).dump_python(settings, mode="json")
+    if "store_options" in tree:
+        tree["store_options"] = dict.fromkeys(tree["store_options"], HIDDEN)
+    return tree
+
+
+def without_secret(word: str) -> str:
+    """Return a word of a command line as it may be recorded: of `store_options` the name only."""
+    key, equals, _ = word.partition("=")
+    return f"{key}={HIDDEN}" if equals and key.split(".")[0] == "store_options" else word
 
 
 @lru_cache(maxsize=256)
@@ -123,7 +142,7 @@ def _declared(kind: Any, parts: Sequence[str], key: str) -> Any:
             return Any
         elif _is_mapping(kind):
             kind = typing.get_args(kind)[1]
-        else:
+        elif kind is not Any:
             raise ConfigurationError(f"unknown key {key!r}: {'.'.join(parts[:position])} is a single value")
     return kind
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
+from distributed.protocol.pickle import dumps, loads
 
 from pipelines.errors import ClusterError, StaleWorkerError, WalkfoldError
 from pipelines.graph import Task
@@ -107,8 +107,8 @@ class _Drive:
         self.running[key] = batch
         future = self.client.submit(
             _perform,
-            cloudpickle.dumps(assignments),  # bytes: the scheduler, which reads what it passes on, needs no module of the user's
-            [str(task.parts["code"]) for task in batch],
+            dumps(assignments),  # bytes: the scheduler reads what it passes on, and may lack the user's modules
+            [task.code.digest for task in batch],
             self.token,
             key,
             key=key,
@@ -219,7 +219,7 @@ class _Drive:
 
 def _perform(packed: bytes, codes: Sequence[str], token: str, key: str) -> list[Outcome | Exception]:
     """Run a batch on a worker, up to the first task that fails."""
-    assignments: list[Assignment] = cloudpickle.loads(packed)
+    assignments: list[Assignment] = loads(packed)
     from distributed import get_worker
 
     worker = get_worker()

@@ -3,13 +3,13 @@
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pipelines import keys
 from pipelines.code_reading import CodeReader
-from pipelines.configuration import as_tree, nearest
+from pipelines.configuration import nearest
 from pipelines.input_files import InputFile, file_constant
 from pipelines.node import Node
 from pipelines.node_checks import GraphError, check_nodes, hints_of
@@ -33,8 +33,7 @@ class Source:
 class Task:
     """A node at one place of its axes, with the key of the artefact it makes.
 
-    `parts` is what the key is made of; `code` the hash of each definition behind its part `code`, and `starts` the functions,
-    classes and modules that they are reached from.
+    `parts` is what the key is made of; `code` what is behind its part `code`.
     """
 
     name: str
@@ -44,8 +43,7 @@ class Task:
     constants: Mapping[str, Any]
     key: str
     parts: Mapping[str, Any]
-    code: Mapping[str, str] = field(default_factory=dict)
-    starts: tuple[tuple[Any, ...], tuple[str, ...]] = ((), ())
+    code: keys.Code
 
     @property
     def upstream(self) -> tuple[str, ...]:
@@ -201,21 +199,13 @@ def _task(
     inputs = {parameter: made.sources(source, place) for parameter, source in node.inputs.items()}
     constants, hashed = _constants(node, dict(place), settings, files)
     reached = code.at(dict(place))
+    versions = {**versions, **code.libraries(reached.modules)}
     input_keys = {
         parameter: [[source.key, source.field] for source in _each(value)] for parameter, value in inputs.items()
     }
     key = keys.content_key(reached.digest, hashed, input_keys, versions)
     parts = {"code": reached.digest, "configuration": hashed, "inputs": input_keys, "libraries": dict(versions)}
-    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts, reached.definitions, reached.starts)
-
-
-@dataclass(frozen=True)
-class _Reached:
-    """The code in a key: its hash, the hash of each definition, which says afterwards what changed, and where it starts."""
-
-    digest: str
-    definitions: Mapping[str, str]
-    starts: tuple[tuple[Any, ...], tuple[str, ...]]
+    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts, reached)
 
 
 class _Code:
@@ -231,17 +221,22 @@ class _Code:
         functions += [type(value) for value in values if dataclasses.is_dataclass(value)]
         self._functions = tuple(dict.fromkeys(functions))
         self._modules = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []
-        self._reader = reader
-        self._found: dict[tuple[str, ...], _Reached] = {}
+        self.reader = reader
+        self._found: dict[tuple[str, ...], keys.Code] = {}
+        self._libraries: dict[tuple[str, ...], dict[str, str]] = {}
 
-    def at(self, place: Mapping[str, int | str]) -> _Reached:
+    def at(self, place: Mapping[str, int | str]) -> keys.Code:
         named = [*self._modules, *(str(value) for value in place.values() if ":" in str(value))]
         modules = tuple(dict.fromkeys(name.partition(":")[0] for name in named))
         if modules not in self._found:
-            code = keys.code_of(self._functions, modules, self._reader)
-            digest = keys.reached_digest(self._functions, modules, code)
-            self._found[modules] = _Reached(digest, code, (self._functions, modules))
+            self._found[modules] = keys.code_reached(self._functions, modules, self.reader)
         return self._found[modules]
+
+    def libraries(self, modules: tuple[str, ...]) -> dict[str, str]:
+        """The versions of the libraries that the user's modules import."""
+        if modules not in self._libraries:
+            self._libraries[modules] = keys.imported_versions(modules, self.reader) if modules else {}
+        return self._libraries[modules]
 
 
 def _constants(
@@ -253,22 +248,13 @@ def _constants(
     for parameter, dotted in node.settings.items():
         value = setting_at(settings, dotted)
         values[parameter] = node.narrowed[parameter](value, place) if parameter in node.narrowed else value
-        hashed[parameter] = as_tree_value(values[parameter])
+        hashed[parameter] = keys.plain(values[parameter])
     for parameter, axis in node.axes.items():
         values[parameter] = hashed[parameter] = place[axis]
     for parameter, group in node.files.items():
         kind = hints_of(node.function)[parameter]
         values[parameter], hashed[parameter] = file_constant(kind, group, files[group], node.per, place)
     return values, hashed
-
-
-def as_tree_value(value: Any) -> Any:
-    """Return a setting as JSON values for hashing."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return as_tree(value)
-    if isinstance(value, Mapping):
-        return {str(name): as_tree_value(item) for name, item in value.items()}
-    return [as_tree_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _each(value: Source | tuple[Source, ...]) -> tuple[Source, ...]:

@@ -1,10 +1,13 @@
 """Content keys: a hash over the code a node uses, its configuration, its inputs and the library versions that matter."""
 
+import dataclasses
 import hashlib
 import importlib.metadata
 import json
 import types
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,29 @@ def digest(value: Any) -> str:
     """Return the sha256 of a JSON value in canonical form (sorted keys, no spaces, floats by repr)."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """Return a setting as JSON values for hashing: dataclasses by field, sets in an order of their own, paths as text.
+
+    Raises TypeError for a value whose content it does not know.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted((plain(item) for item in value), key=digest)
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, Path):
+        return str(value)
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    kind = type(value).__name__
+    raise TypeError(f"a setting of type {kind} cannot be part of a content key: use numbers, text or dataclasses")
 
 
 def file_digest(path: Path) -> str:
@@ -79,16 +105,48 @@ def code_of(
     return closure.hashes()
 
 
-def reached_digest(functions: Iterable[types.FunctionType | type], modules: Iterable[str], code: Mapping[str, str]) -> str:
-    """Return a hash of the code that functions, classes and whole modules reach, as `code_of` found it."""
-    return digest([[f"{one.__module__}:{one.__qualname__}" for one in functions], list(modules), code])
+@dataclass(frozen=True)
+class Code:
+    """The code in a key: where it begins, its hash, and the hash of each definition, which says later what changed."""
+
+    functions: tuple[types.FunctionType | type, ...]
+    modules: tuple[str, ...]
+    digest: str
+    definitions: Mapping[str, str]
+
+
+def code_reached(
+    functions: Iterable[types.FunctionType | type], modules: Iterable[str] = (), reader: CodeReader | None = None
+) -> Code:
+    """Return what `code_of` finds with its hash, which holds where it begins, too."""
+    starts, wholes = tuple(functions), tuple(modules)
+    definitions = code_of(starts, wholes, reader)
+    names = [f"{one.__module__}:{one.__qualname__}" for one in starts]
+    return Code(starts, wholes, digest([names, wholes, definitions]), definitions)
 
 
 def code_digest(*functions: types.FunctionType | type) -> str:
     """Return a hash of the code that functions and classes can reach, and of which of it they begin with."""
-    return digest([[function.__qualname__ for function in functions], code_of(functions)])
+    return code_reached(functions).digest
 
 
 def modules_digest(names: Iterable[str]) -> str:
     """Return a hash of modules and of all code of the project that they can reach."""
     return digest(code_of((), names))
+
+
+def imported_versions(names: Iterable[str], reader: CodeReader | None = None) -> dict[str, str]:
+    """Return the versions of the installed libraries that modules import, by themselves or through their own packages."""
+    chosen = tuple(names)
+    tops = {name.partition(".")[0] for name in chosen}
+    closure = Closure((reader or CodeReader()).of(chosen))
+    for name in chosen:
+        closure.begin_with(name)
+    found = {top for module, top in closure.libraries() if module.partition(".")[0] in tops}
+    installed = _distributions()
+    return installed_versions({library for top in found for library in installed.get(top, ())})
+
+
+@lru_cache(maxsize=1)
+def _distributions() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()

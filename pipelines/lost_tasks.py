@@ -50,7 +50,8 @@ class LostTasks:
         self._in_vain = 0
 
     def _had_begun(self, task: Task, attempt: int) -> bool:
-        return self.logs is None or log_file(self.logs, task.name, attempt).exists()
+        shared = self.store.location == str(self.store.root)  # else logs lie where the worker ran
+        return not shared or self.logs is None or log_file(self.logs, task.name, attempt).exists()
 
     def _error(self, task: Task, attempt: int, worker: str, count: int) -> NodeError:
         said: tuple[str, ...] = last_lines(log_file(self.logs, task.name, attempt)) if self.logs else ()

@@ -13,11 +13,11 @@ class Pieces:
     """How a node's work can be done piece by piece with the same result.
 
     `cut(arguments, count)` returns the arguments of `count` or more pieces in order, fewer where the work has no more;
-    `join` makes their results one. `added` names the noted facts that are summed over the pieces.
+    `join(arguments, results)` makes their results one. `added` names the noted facts that are summed over the pieces.
     """
 
     cut: Callable[[Mapping[str, Any], int], Sequence[Mapping[str, Any]]]
-    join: Callable[[Sequence[Any]], Any]
+    join: Callable[[Mapping[str, Any], Sequence[Any]], Any]
     added: tuple[str, ...] = ()
 
 
@@ -36,7 +36,7 @@ def computed(
     parts = [arguments] if pieces is None or count == 1 else list(pieces.cut(arguments, count))
     while True:
         try:
-            return _joined(function, parts, pieces, facts)
+            return _joined(function, arguments, parts, pieces, facts)
         except Exception as error:
             if pieces is None or not out_of_memory(error):
                 raise
@@ -49,7 +49,11 @@ def computed(
 
 
 def _joined(
-    function: Callable[..., Any], parts: Sequence[Mapping[str, Any]], pieces: Pieces | None, facts: dict[str, Any]
+    function: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    parts: Sequence[Mapping[str, Any]],
+    pieces: Pieces | None,
+    facts: dict[str, Any],
 ) -> Any:
     if pieces is None or len(parts) == 1:
         return function(**parts[0])
@@ -59,4 +63,4 @@ def _joined(
         values.append(function(**part))
         sums = {name: total + facts.get(name, 0) for name, total in sums.items()}
     facts.update({name: total for name, total in sums.items() if name in facts}, pieces=len(parts))
-    return pieces.join(values)
+    return pieces.join(arguments, values)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.graph import Graph, Task
-from pipelines.store import Store, write_text
+from pipelines.store import Store
 
 MOST_NAMED = 3  # changed definitions in the reason of a plan
 
@@ -22,11 +22,10 @@ class PlannedTask:
 
 def note_code(graph: Graph, store: Store) -> None:
     """Keep the definitions behind each code hash of the graph, so that a later plan can say which of them changed."""
-    for digest, code in {str(task.parts["code"]): task.code for task in graph.tasks}.items():
-        path = store.root / "code" / f"{digest}.json"
-        if not path.is_file():
-            path.parent.mkdir(exist_ok=True)
-            write_text(path, json.dumps(code))
+    for digest, code in {task.code.digest: task.code.definitions for task in graph.tasks}.items():
+        path = f"code/{digest}.json"
+        if store.files.read(path) is None:
+            store.files.write(path, json.dumps(code).encode())
 
 
 def plan(graph: Graph, store: Store) -> tuple[PlannedTask, ...]:
@@ -50,7 +49,7 @@ def _differences(before: Mapping[str, Any], task: Task, store: Store) -> list[st
     old, new = before.get("parts", {}), task.parts
     reasons = []
     if old.get("code") != new["code"]:
-        reasons.append("code changed" + _which(_code(store, str(old.get("code"))), task.code))
+        reasons.append("code changed" + _which(_code(store, str(old.get("code"))), task.code.definitions))
     changed = _changed(old.get("configuration", {}), new["configuration"])
     if changed:
         reasons.append(f"configuration changed: {', '.join(changed)}")
@@ -64,8 +63,8 @@ def _differences(before: Mapping[str, Any], task: Task, store: Store) -> list[st
 
 def _code(store: Store, digest: str) -> dict[str, str]:
     try:
-        found = json.loads((store.root / "code" / f"{digest}.json").read_bytes())
-    except (OSError, ValueError):
+        found = json.loads(store.files.read(f"code/{digest}.json") or b"")
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -5,9 +5,9 @@ import platform
 import shutil
 import socket
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
-from pathlib import Path
 from typing import Any
 
 from pipelines import keys
@@ -29,7 +29,8 @@ class Expectation:
     code: ExpectedCode
     versions: Mapping[str, str]
     arithmetic: Mapping[str, str]
-    token: Path
+    store: Store
+    token: str
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,13 @@ class Worker:
     refusal: str = ""
 
 
-def expectation(tasks: Sequence[Task], token: Path) -> Expectation:
+def expectation(tasks: Sequence[Task], store: Store, token: str) -> Expectation:
     """Return what the tasks expect of every worker."""
     split = any(task.node.split is not None for task in tasks)
     named = {name for task in tasks for name in task.parts["libraries"]}
     found = {name: _version(name) for name in sorted(named & _installable(named) | set(LIBRARIES))}
     versions = {"python": platform.python_version(), **found}
-    return Expectation(expected_code(tasks), versions, keys.arithmetic() if split else {}, token)
+    return Expectation(expected_code(tasks), versions, keys.arithmetic() if split else {}, store, token)
 
 
 def refusal(expected: Expectation) -> str:
@@ -63,21 +64,22 @@ def refusal(expected: Expectation) -> str:
         return "its processor rounds features differently from the driver's; run on machines of one kind"
     if names := expected.code.first_difference():
         return f"its code of {names} differs from the driver's; install the same code there and restart the worker"
-    return _store_refusal(expected.token)
+    return _store_refusal(expected.store, expected.token)
 
 
-def _store_refusal(token: Path) -> str:
-    folder = token.parent.parent
-    if not token.is_file():
-        return f"it does not see the store {folder}; use a folder or bucket that all machines share"
-    probe = token.with_name(f"{token.name}.{socket.gethostname()}.{os.getpid()}.worker")
+def _store_refusal(store: Store, token: str) -> str:
+    if store.files.read(token) is None:
+        return f"it does not see the store {store.location}; use a folder or bucket that all machines share"
+    probe = f"{token}.{socket.gethostname()}.{os.getpid()}"
     try:
-        probe.write_bytes(b"")
-        probe.unlink()
+        store.files.write(probe, b"")
+        store.files.remove(probe)
+        full = store.root.is_dir() and shutil.disk_usage(store.root).free < LEAST_FREE
     except OSError as error:
-        return f"it cannot write the store {folder} ({error.strerror}); give it the right to, or choose another with store=DIR"
-    if shutil.disk_usage(folder).free < LEAST_FREE:
-        return f"the disk of the store {folder} is full; free space there or choose another store with store=DIR"
+        why = error.strerror or error
+        return f"it cannot write the store {store.location} ({why}); give it the right to, or choose another with store=DIR"
+    if full:
+        return f"the disk of the store {store.root} is full; free space there or choose another store with store=DIR"
     return ""
 
 
@@ -176,13 +178,14 @@ def hosts_for(task: Task, workers: Sequence[Worker]) -> list[str] | None:
 
 def check_cluster(tasks: Sequence[Task], store: Store, client: Any) -> tuple[Expectation, tuple[Worker, ...]]:
     """Ask the workers and compare with what the tasks need; raises ClusterError before anything runs."""
-    token = store.root / "tmp" / f".preflight.{os.getpid()}.{os.urandom(4).hex()}"
-    token.write_bytes(b"")
+    token = f"tmp/.preflight.{os.getpid()}.{os.urandom(4).hex()}"
+    store.files.write(token, b"here")
     try:
-        expected = expectation(tasks, token)
+        expected = expectation(tasks, store, token)
         workers = surveyed(client, expected)
     finally:
-        token.unlink(missing_ok=True)
+        with suppress(OSError):
+            store.files.remove(token)
     check(tasks, workers)
     return expected, workers
 

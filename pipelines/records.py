@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.keys import installed_versions
-from pipelines.store import Store, is_alive
+from pipelines.processes import is_alive
+from pipelines.store import Store
 
+SHARED = ("started", "ended")  # events after which a remote store gets the record and the reports beside it
 LIBRARIES = (
     "walkfold",
     "dask",
@@ -32,13 +34,14 @@ class RunRecord:
 
     run: str
     folder: Path
+    store: Store
 
     @classmethod
     def begin(cls, store: Store, facts: dict[str, Any]) -> "RunRecord":
         """Create the folder of a new run and write its first line: what was asked for, where and with which versions."""
         now = datetime.now(UTC)
         run = f"{now:%Y%m%dT%H%M%SZ}-{os.urandom(2).hex()}"
-        record = cls(run, store.root / "runs" / run)
+        record = cls(run, store.root / "runs" / run, store)
         record.folder.mkdir(parents=True)
         record.append(
             "started", created=now.isoformat(timespec="seconds"), pid=os.getpid(), versions=versions(), **facts
@@ -49,6 +52,8 @@ class RunRecord:
         """Append one event; a crash leaves all earlier lines readable."""
         with (self.folder / "record.jsonl").open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({"event": event, "at": datetime.now(UTC).isoformat(), **facts}, default=str) + "\n")
+        if event in SHARED:
+            self.store.push(self.folder)
 
 
 def versions() -> dict[str, str]:
@@ -64,6 +69,7 @@ def versions() -> dict[str, str]:
 
 def read_records(store: Store) -> list[dict[str, Any]]:
     """Return a summary of every run in the store, oldest first; a store that does not exist has none."""
+    store.pull("runs", "record.jsonl")
     return [read_record(path.parent) for path in sorted((store.root / "runs").glob("*/record.jsonl"))]
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +22,8 @@ from pipelines.records import RunRecord
 from pipelines.results import stored
 from pipelines.serial_runner import run_serial
 from pipelines.settings import Settings
-from pipelines.store import Store
+from pipelines.store_opening import open_store
+from pipelines.store_upkeep import kept_up
 from pipelines.task_execution import Outcome
 
 DAMAGE_RETRIES = 3  # damaged artefacts found while running are recomputed at once, this many times a run
@@ -74,7 +75,7 @@ def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
     opened = open_flow(settings)  # before the store: a mistyped data=DIR must not create one
     text = fold_text(arguments, opened, options.command)
     folds = parse_folds(text) if text else ()
-    store = Store.open(Path(settings.store))
+    store = open_store(settings)
     if folds is None:
         folds = tuple(range(fold_count(opened, store)))
     whole = opened.graph(folds)
@@ -100,15 +101,19 @@ def fold_text(arguments: Mapping[str, str], opened: OpenFlow, command: str) -> s
 @contextmanager
 def recorded(asked: Request) -> Iterator[None]:
     """Whatever ends the run badly stands in its record; a store that cannot be written is told as such."""
+    store = asked.keeper.store
+    tasks = {task.key: task.node.name for task in asked.graph.tasks}
     try:
-        yield
+        with kept_up(store, asked.settings, tasks, asked.record.append):
+            yield
     except OSError as error:
         raise StoreError(
-            f"cannot write the record, ledger or report of the run below {asked.keeper.store.root}: {error.strerror}; "
+            f"cannot write the record, ledger or report of the run below {store.location}: {error.strerror or error}; "
             "free space there or choose another store with store=DIR"
         ) from None
     except BaseException as error:
-        asked.record.append("ended", status=_status(error), error=str(error), seconds=asked.seconds)
+        with suppress(StoreError):  # a server that cannot be reached must not hide why the run ended
+            asked.record.append("ended", status=_status(error), error=str(error), seconds=asked.seconds)
         raise
 
 

@@ -25,6 +25,7 @@ from pipelines.part_keys import part_key, part_list, part_schema
 from pipelines.parts import Part, PartList
 from pipelines.pieces import Pieces, computed, out_of_memory
 from pipelines.store import Store
+from pipelines.store_leases import held
 from pipelines.worker_logs import TaskLog, log_file, task_log
 
 AFTER_READ = "after a cache read"
@@ -37,7 +38,8 @@ FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 class Assignment:
     """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under.
 
-    `log` is the file of this try, `pieces_count` how many pieces its work is done in, where it can be.
+    `log` is the file of this try, `pieces_count` how many pieces its work is done in, where it can be. `code_functions` and
+    `code_modules` are where the code begins whose hash is `parts["code"]` (pipelines.keys.code_reached).
     """
 
     task: str
@@ -48,13 +50,15 @@ class Assignment:
     constants: Mapping[str, Any]
     gate: Callable[[Any, str], None] | None
     parts: Mapping[str, Any]
-    store: Path
+    store: Store
     split: Callable[..., Sequence[Part]] | None = None
     retries: Retries = field(default_factory=Retries)
     timeout_s: float = 0.0
     pieces: Pieces | None = None
     pieces_count: int = 1
     log: Path | None = None
+    code_functions: tuple[Any, ...] = ()
+    code_modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,13 +85,15 @@ def assign(task: Task, store: Store, logs: Path | None = None, attempt: int = 0,
         constants=task.constants,
         gate=task.node.gate,
         parts=task.parts,
-        store=store.root,
+        store=store,
         split=task.node.split,
         retries=task.node.retries,
         timeout_s=task.node.timeout_s,
         pieces=task.node.pieces,
         pieces_count=pieces,
         log=log_file(logs, task.name, attempt) if logs else None,
+        code_functions=task.code.functions,
+        code_modules=task.code.modules,
     )
 
 
@@ -98,12 +104,9 @@ def perform(assignment: Assignment, forward: Callable[[str], None], where: str =
     StoreError when the store cannot take the artefact. Warnings that the node logs go to `forward`. `where` names the worker.
     """
     started = time.perf_counter()
-    store = Store(assignment.store)
+    store = assignment.store
     worker = where or f"pid {os.getpid()}"
-    if not store.root.is_dir():
-        raise StoreError(
-            f"{assignment.task}: the store {store.root} is gone; bring it back and run again: what was finished stays"
-        )
+    store.require()
     if (manifest := store.manifest(assignment.key)) is not None:
         return Outcome(assignment.task, assignment.key, 0.0, True, worker, 0, facts_of(manifest))
     machine = Machine(_calibration)
@@ -149,15 +152,16 @@ def _computed_in_parts(
     assert assignment.split is not None
     schema = part_schema(assignment.parts)
     keyed = [(part, part_key(schema, part)) for part in assignment.split(**arguments)]
-    for part, key in keyed:
-        if store.manifest(key) is None:
-            try:
-                value = _computed(assignment, {**arguments, **part.arguments}, machine)
-            except Exception as error:
-                error.add_note(f"part {part.name}")
-                raise
-            about = {"task": f"{assignment.task}/{part.name}", "about": dict(part.about), "parts": schema}
-            _write(store, assignment.task, key, value, about, sync=False)
+    with held(store, [key for _, key in keyed]):  # until the list of them is there, nothing else says that they are used
+        for part, key in keyed:
+            if store.manifest(key) is None:
+                try:
+                    value = _computed(assignment, {**arguments, **part.arguments}, machine)
+                except Exception as error:
+                    error.add_note(f"part {part.name}")
+                    raise
+                about = {"task": f"{assignment.task}/{part.name}", "about": dict(part.about), "parts": schema}
+                _write(store, assignment.task, key, value, about, durable=False)
     return part_list(schema, keyed)
 
 
@@ -186,12 +190,13 @@ def _publish(store: Store, assignment: Assignment, value: Any, machine: Machine)
     store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
 
 
-def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any], sync: bool = True) -> None:
+def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any], durable: bool = True) -> None:
     folder = None
+    store.require()
     try:
         folder = store.begin(key)
         artefacts.write_parts(value, folder)
-        store.publish(key, folder, about, sync)
+        store.publish(key, folder, about, durable)
     except OSError as error:
         # numpy reports a short write without an errno, so the disk itself is asked too
         full = error.errno == errno.ENOSPC or shutil.disk_usage(store.root).free < FULL_DISK
@@ -199,7 +204,7 @@ def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, An
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         raise StoreError(
-            f"{task}: cannot write its artefact to the store {store.root}: {reason}; free space there or choose "
+            f"{task}: cannot write its artefact to the store {store.location}: {reason}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"
         ) from None
 

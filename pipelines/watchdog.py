@@ -1,5 +1,7 @@
 """Looks after what no future tells: tasks past their timeout, workers that are all gone, a scheduler that went away."""
 
+import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -41,10 +43,7 @@ class Watchdog:
         worker = self.begun.pop(key)[1]
         self.client.cancel([future])
         if not worker.startswith("inproc"):
-            try:
-                self.client.restart_workers([worker], timeout=RESTART_S, raise_for_error=False)
-            except (OSError, ValueError, TimeoutError):
-                return  # it is gone already: its tasks come back as those of any lost worker
+            threading.Thread(target=_restart, args=(self.client, worker), daemon=True).start()
 
     def look(self, in_flight: Iterable[Task]) -> None:
         """Raise ClusterError where what is in flight would wait for ever."""
@@ -66,6 +65,12 @@ class Watchdog:
                 f"for {GONE_S:g} s the cluster has had no worker {lacking}left; start workers and run again: what was "
                 "finished stays"
             )
+
+
+def _restart(client: Any, worker: str) -> None:
+    """Ask for a new worker process; waited for aside, as distributed may not notice that it is back."""
+    with contextlib.suppress(Exception):  # it is gone already: its tasks come back as those of any lost worker
+        client.restart_workers([worker], timeout=RESTART_S)
 
 
 def gone() -> ClusterError:

@@ -45,8 +45,8 @@ class ExpectedCode:
         if not other:
             return ""
         functions, modules = self.starts[code]
-        here = keys.code_of(functions, modules, KeptReader())  # bytes differ, the code perhaps not: a comment
-        return "" if keys.reached_digest(functions, modules, here) == code else ", ".join(other)
+        here = keys.code_reached(functions, modules, KeptReader())  # bytes differ, the code perhaps not: a comment
+        return "" if here.digest == code else ", ".join(other)
 
 
 class KeptReader(CodeReader):
@@ -62,10 +62,10 @@ def expected_code(tasks: Iterable[Task]) -> ExpectedCode:
     starts: dict[str, Starts] = {}
     reached: dict[str, tuple[str, ...]] = {}
     for task in tasks:
-        code = str(task.parts["code"])
-        if code not in starts:
-            starts[code] = task.starts
-            reached[code] = tuple(sorted({name.partition(":")[0] for name in task.code}))
+        code = task.code
+        if code.digest not in starts:
+            starts[code.digest] = (code.functions, code.modules)
+            reached[code.digest] = tuple(sorted({name.partition(":")[0] for name in code.definitions}))
     names = sorted({name for found in reached.values() for name in found})
     files = {name: source_file(name) for name in names}
     return ExpectedCode(starts, reached, {name: _sha256(path.read_bytes() if path else None) for name, path in files.items()})

@@ -3,14 +3,13 @@
 import json
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from pipelines.commands.options import Options
 from pipelines.configuration import load_settings, nearest
 from pipelines.errors import ExitCode, UsageError
 from pipelines.records import read_records
-from pipelines.store import Store
+from pipelines.store_opening import existing_store
 
 HIDDEN = ("tasks", "configuration")
 
@@ -19,7 +18,7 @@ def execute(options: Options) -> int:
     """List the runs of the store, or show one by its name or the beginning of it."""
     names = [word for word in options.words if "=" not in word]
     settings = load_settings([word for word in options.words if "=" in word], options.config)
-    records = read_records(Store(Path(settings.store).resolve()))
+    records = read_records(existing_store(settings))
     if len(names) > 1:
         raise UsageError(f"pipeline runs shows one run at a time, given {len(names)}")
     if options.fallbacks:

@@ -92,7 +92,7 @@ def cut(arguments, count):
     return [{**arguments, "chunk": first + number, "size": piece} for number in range(size // piece)]
 
 
-def join(pieces):
+def join(arguments, pieces):
     return Values(np.concatenate([piece.squares for piece in pieces]))
 
 

@@ -34,10 +34,13 @@ def total(chunks: list[int]) -> int:
     return sum(chunks)
 
 FLOW = Flow(
-    (Node("slow", slow, per=("chunk_number",), axes={"chunk": "chunk_number"}), Node("total", total, inputs={"chunks": "slow"})),
-    axes={"chunk_number": lambda settings, place: range(%d)},
+    (
+        Node("slow", slow, per=("chunk_number",), axes={"chunk": "chunk_number"}),
+        Node("total", total, inputs={"chunks": "slow"}),
+    ),
+    axes={"chunk_number": lambda settings, place: range(CHUNKS)},
 )
-''' % CHUNKS
+'''.replace("CHUNKS", str(CHUNKS))
 
 
 @pytest.fixture

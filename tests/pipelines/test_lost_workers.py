@@ -1,4 +1,4 @@
-"""Workers that die: the work is done again with the same bits, a node that kills them is named, memory that ran out is split."""
+"""Workers that die: the work is done again with the same bits; a node that kills them is named."""
 
 import os
 import signal

@@ -10,13 +10,15 @@ from kernels.execution import Costs, Execution, Instrument
 from pipelines.errors import NodeError
 from pipelines.pieces import Pieces, computed, out_of_memory
 from pipelines.serial_runner import run_serial
-from pipelines.steps import sweeping
+from pipelines.steps.searching import sweep_search
+from pipelines.steps.sweep_pieces import chunk_pieces, joined_pieces
+from pipelines.steps.sweeping import sweep_chunk
 from pipelines.store import Store
 from tests.pipelines.squares import IN_PIECES, Squares, expected, graph_of, refused_when_large, sum_of
 from training.folds import Fold
 
 
-class OutOfMemory(RuntimeError):
+class OutOfMemory(RuntimeError):  # noqa: N818 - its name is what it is known by
     """As torch's: no MemoryError."""
 
 
@@ -32,7 +34,7 @@ def halves(arguments, count):
     return [{**arguments, "batch": batch[at : at + size]} for at in range(0, len(batch), size)]
 
 
-LISTS = Pieces(halves, lambda values: [x for value in values for x in value])
+LISTS = Pieces(halves, lambda arguments, values: [x for value in values for x in value])
 
 
 def test_case_g11_every_set_once_in_order():
@@ -87,23 +89,33 @@ def chunk_arguments():
     close = np.round(5000 + step, 2)
     ts = pd.date_range("2024-01-02 09:00", periods=rows, freq="min", tz="UTC").as_unit("ns")
     bars = pd.DataFrame({
-        "ts_event": ts, "session": np.int32(20240102), "contract": pd.Series(["ESH4"] * rows, dtype="str"), "expiry": np.int32(202403),
+        "ts_event": ts, "session": (20240102 + np.arange(rows) // 16).astype(np.int32),
+        "contract": pd.Series(["ESH4"] * rows, dtype="str"), "expiry": np.int32(202403),
         "open": close, "high": close + 0.5, "low": close - 0.5, "close": close, "volume": np.int64(10), "old_price": np.nan,
         "adj_open": close, "adj_high": close + 0.5, "adj_low": close - 0.5, "adj_close": close, "masked": False,
     })  # fmt: skip
+    grid = {"fast": (3.0, 5.0, 8.0), "slow": (13.0, 21.0, 34.0, 40.0)}
     return {
+        "searched": sweep_search("ema_cross", grid, "grid", 0, 7, 6), "rank_by": "sharpe", "keep": 3, "grid": grid,
         "bars": bars, "fold": Fold(0, (0, 100), (100, 300), (300, 400)), "strategy": "ema_cross",
-        "grid": {"fast": (3.0, 5.0, 8.0), "slow": (13.0, 21.0, 34.0, 40.0)}, "contract": Instrument("ES", 0.25, 50.0),
+        "contract": Instrument("ES", 0.25, 50.0),
         "costs": Costs(), "execution": Execution(), "capital": 1e5, "executor": "cpu", "allow_fallback": False,
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("chunk", "size", "count", "pieces"), [(0, 8, 2, 2), (1, 8, 4, 4), (1, 7, 2, 5), (0, 12, 5, 6), (0, 1, 2, 1)])
+@pytest.mark.parametrize(
+    ("chunk", "size", "count", "pieces"), [(0, 8, 2, 2), (1, 8, 4, 4), (1, 7, 2, 5), (0, 12, 5, 6), (0, 1, 2, 1)]
+)
 def test_a_sweep_chunk_in_pieces_has_the_same_bits(chunk_arguments, chunk, size, count, pieces):
     arguments = {**chunk_arguments, "chunk": chunk, "chunk_combinations": size}
-    parts = sweeping.chunk_pieces(arguments, count)
+    parts = chunk_pieces(arguments, count)
     assert len(parts) == pieces
-    whole = sweeping.sweep_chunk(**arguments)
-    joined = sweeping.joined_pieces([sweeping.sweep_chunk(**part) for part in parts])
-    pd.testing.assert_frame_equal(joined.table, whole.table, check_exact=True)
-    assert (joined.start, joined.sessions_per_year) == (whole.start, whole.sessions_per_year)
+    whole = sweep_chunk(**arguments)
+    joined = joined_pieces(arguments, [sweep_chunk(**part) for part in parts])
+    for name in ("best", "values", "sharpes", "cells"):
+        pd.testing.assert_frame_equal(getattr(joined.summary, name), getattr(whole.summary, name), check_exact=True)
+    for name in ("combinations", "undefined", "positive"):
+        assert getattr(joined.summary, name) == getattr(whole.summary, name)
+    for name in ("sums", "squares", "counts"):
+        assert np.array_equal(getattr(joined, name), getattr(whole, name), equal_nan=True) and len(whole.counts)
+    assert joined.sessions_per_year == whole.sessions_per_year

@@ -24,8 +24,8 @@ def tasks(**needs):
 @pytest.mark.parametrize(
     ("needs", "workers", "message"),
     [
-        ({"gpu": 1}, (SMALL, LARGE), r"squares\[chunk=0\]: needs a GPU, but no worker has one \(2 workers without\); use cluster=cuda"),
-        ({"memory": 100 * GIB}, (SMALL, LARGE), r"needs 100.0 GiB of memory, but the largest of 2 workers has 64.0 GiB; run on"),
+        ({"gpu": 1}, (SMALL, LARGE), r"squares\[chunk=0\]: needs a GPU, but no worker has one \(2 workers without\); use"),
+        ({"memory": 100 * GIB}, (SMALL, LARGE), r"needs 100.0 GiB of memory, but the largest of 2 workers has 64.0 GiB"),
         ({"cores": 32}, (SMALL,), r"needs 32 cores, but the machines of 1 worker have 2; run on a larger machine"),
         ({}, (), "the cluster has no worker; start some, or use cluster=processes"),
         ({}, (SMALL, dataclasses.replace(LARGE, refusal="it is asleep")), r"worker tcp://10.0.0.2:4002 on large: it is asleep"),
@@ -45,34 +45,32 @@ def test_what_some_worker_has_is_enough_and_goes_to_its_host():
         check(tasks(gpu=1, memory=65 * GIB), (dataclasses.replace(SMALL, memory=99 * GIB), gpu))
 
 
-def test_a_worker_that_differs_says_in_what(tmp_path):
+@pytest.fixture
+def expected(tmp_path):
     store = Store.open(tmp_path / "store")
-    token = store.root / "tmp" / ".token"
-    token.touch()
-    same = expectation(tasks(), token)
-    assert refusal(same) == "" and list((store.root / "tmp").iterdir()) == [token]
-    assert {"python", "numpy", "pandas", "distributed"} <= set(same.versions)
-    other = dataclasses.replace(same, versions={**same.versions, "numpy": "0.1"})
+    store.files.write("tmp/.token", b"here")
+    return expectation(tasks(), store, "tmp/.token")
+
+
+def test_a_worker_that_differs_says_in_what(tmp_path, expected):
+    assert refusal(expected) == "" and [path.name for path in (tmp_path / "store" / "tmp").iterdir()] == [".token"]
+    assert {"python", "numpy", "pandas", "distributed"} <= set(expected.versions)
+    other = dataclasses.replace(expected, versions={**expected.versions, "numpy": "0.1"})
     assert "it has numpy 2" in refusal(other) and "the driver 0.1; install the same versions" in refusal(other)
-    other = dataclasses.replace(same, versions={"python": "2.7.18"})
+    other = dataclasses.replace(expected, versions={"python": "2.7.18"})
     assert refusal(other) == f"it has python {platform.python_version()}, the driver 2.7.18; install the same versions"
-    other = dataclasses.replace(same, arithmetic={"back end": "abacus"})
+    other = dataclasses.replace(expected, arithmetic={"back end": "abacus"})
     assert "rounds features differently" in refusal(other)
-    unseen = dataclasses.replace(same, token=tmp_path / "elsewhere" / "tmp" / "token")
+    unseen = dataclasses.replace(expected, store=Store(tmp_path / "elsewhere"))
     assert f"it does not see the store {tmp_path / 'elsewhere'}" in refusal(unseen)
 
 
-def test_a_store_that_a_worker_cannot_write_is_said(tmp_path, monkeypatch):
-    store = Store.open(tmp_path / "store")
-    token = store.root / "tmp" / ".token"
-    token.touch()
-    expected = expectation(tasks(), token)
-
-    def refused(path, data):
+def test_a_store_that_a_worker_cannot_write_is_said(expected, monkeypatch):
+    def refused(files, path, data):
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("pathlib.Path.write_bytes", refused)
+        patch.setattr("pipelines.store_files.LocalFiles.write", refused)
         assert "it cannot write the store" in refusal(expected) and "(Permission denied)" in refusal(expected)
     monkeypatch.setattr("pipelines.preflight.LEAST_FREE", 2**70)
     assert "is full; free space" in refusal(expected)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-
 import time
 from pathlib import Path
 
@@ -99,16 +98,19 @@ def test_an_existing_scheduler_runs_the_graph_and_its_loss_is_an_error_that_a_ne
     assert len(runs) == 12 and sum(runs) <= 13, "only the chunk that was running when the scheduler died may run again"
 
 
+def refusal(address, wait_s=30.0):
+    with pytest.raises(ClusterError) as refused, connected(at(address, wait_s)):
+        raise AssertionError("connected")
+    return str(refused.value)
+
+
 def test_a_scheduler_that_is_not_there_or_has_no_worker_is_an_error_within_its_time(tmp_path):
     begun = time.monotonic()
-    with pytest.raises(ClusterError, match=r"no scheduler answers at tcp://127.0.0.1:9 within 0.5 s"), connected(at("tcp://127.0.0.1:9", 0.5)):
-        raise AssertionError("connected to nothing")
-    with pytest.raises(ClusterError, match=r"missing.json: is no scheduler file \(FileNotFoundError\)"), connected(at(f"{tmp_path}/missing.json")):
-        raise AssertionError("connected to nothing")
+    assert "no scheduler answers at tcp://127.0.0.1:9 within 0.5 s" in refusal("tcp://127.0.0.1:9", 0.5)
+    assert "missing.json: is no scheduler file (FileNotFoundError)" in refusal(str(tmp_path / "missing.json"))
     process, address = scheduler(tmp_path / "scheduler.json")
     try:
-        with pytest.raises(ClusterError, match=r"the scheduler has no worker after 1 s; start some with `dask worker tcp://"), connected(at(address, 1.0)):
-            raise AssertionError("there is no worker")
+        assert f"the scheduler has no worker after 1 s; start some with `dask worker {address}`" in refusal(address, 1.0)
     finally:
         stop(process)
     assert time.monotonic() - begun < 60
@@ -159,15 +161,14 @@ def test_a_cluster_listens_on_the_loopback_only_and_encrypts_where_it_is_told(tm
         store = Store.open(tmp_path / "store")
         run_dask(graph.tasks, store, lambda outcome: None, client)
         assert sum_of(store, graph) == expected(4, 3)
-        with pytest.raises(ClusterError, match="is encrypted: give cluster_options.security.ca_file"), connected(at(address)):
-            raise AssertionError("connected without a certificate")
+        assert "is encrypted: give cluster_options.security.ca_file" in refusal(address)
 
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("cluster=tcp:/nowhere",), "cluster is 'tcp:/nowhere', must be one of serial, threads, processes, cuda, or of a scheduler"),
+        (("cluster=tcp:/nowhere",), "cluster is 'tcp:/nowhere', must be one of serial, threads, processes, cuda, or"),
         (("cluster_options.threads_per_worker=0",), "threads_per_worker is 0, must be at least 1"),
         (("cluster_options.memory_limit=much",), "memory_limit is 'much', must be a size like 4GiB, or none"),
         (("cluster_options.dashboard=yes please",), "dashboard is 'yes please', must be host:port or none"),

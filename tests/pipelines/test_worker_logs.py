@@ -1,4 +1,4 @@
-"""What tasks log: a file a try in the run's folder, the last lines in the error, warnings to the driver, none of a neighbour's."""
+"""What tasks log: a file a try in the run's folder, the last lines in the error, warnings to the driver."""
 
 import logging
 import pickle
@@ -57,7 +57,8 @@ def test_tasks_of_one_process_do_not_hear_each_other(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert {name: [line.rpartition(" ")[2] for line in lines] for name, lines in heard.items()} == {"one": ["one"], "two": ["two"]}
+    words = {name: [line.rpartition(" ")[2] for line in lines] for name, lines in heard.items()}
+    assert words == {"one": ["one"], "two": ["two"]}
 
 
 def test_a_task_that_says_too_much_or_cannot_write_stops_nothing(tmp_path):
