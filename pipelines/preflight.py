@@ -19,6 +19,7 @@ from pipelines.worker_code import ExpectedCode, expected_code
 
 LEAST_FREE = 2**24  # bytes of the store's disk: artefacts and their manifests need some
 ANSWER_S = 60.0  # for a worker to say what it has
+JOIN_S = 30.0  # for a worker that is being restarted
 WORKERS = -1  # "all of them" to Client.scheduler_info
 
 
@@ -98,6 +99,10 @@ def known_here() -> bool:
 
 def surveyed(client: Any, expected: Expectation) -> tuple[Worker, ...]:
     """Ask every worker of a cluster; raises ClusterError when one does not answer."""
+    try:
+        client.wait_for_workers(1, timeout=JOIN_S)
+    except TimeoutError:
+        return ()
     try:
         client.run_on_scheduler(known_here)
     except (ImportError, RuntimeError) as error:
