@@ -5,7 +5,7 @@ import os
 import queue
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,8 @@ class _Drive:
             assign(task, self.store, self.logs, self.attempts.get(task.name, 0), self.lost.pieces.get(task.name, 1))
             for task in batch
         ]
+        if len(batch) > 1:  # short tasks: waiting for the disk costs more than making one of them again
+            assignments = [replace(assignment, durable=False) for assignment in assignments]
         self.running[key] = batch
         future = self.client.submit(
             _perform,
