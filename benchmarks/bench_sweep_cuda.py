@@ -20,6 +20,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.sma_band_by_hand import TALLIES, seconds_by_hand
+from kernels.counters import counting_states, whole_registers
 from kernels.execution import Execution, Instrument
 from kernels.expressions import col, hold, minimum, param, prev, where
 from kernels.fallback import cuda_refusal
@@ -154,9 +155,15 @@ def run(job: Job, cache: Path) -> tuple[SweepResult, float]:
 
 
 def instructions(program: Program) -> int:
-    """fp64 instructions of a bar without events, branches included."""
+    """fp64 instructions of a bar without events, branches included, counts in integers not."""
     short = quiet(program) if program.events else program
-    return sum(OPCODES[item.op].slots for item in short.instructions if item.op in OPCODES)
+    whole = whole_registers(short, counting_states(program, short))
+    floats = (
+        item
+        for register, item in enumerate(short.instructions)
+        if item.op in OPCODES and register not in whole and not whole.issuperset(item.operands)
+    )
+    return sum(OPCODES[item.op].slots for item in floats)
 
 
 def fp64_rate() -> float:
