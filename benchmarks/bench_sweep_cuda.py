@@ -213,9 +213,13 @@ def busy(name: str, cache: Path) -> str:
         result, _ = run(job, cache, repeats=1)
     kernels = [event for event in profiled.events() if event.device_type == torch.autograd.DeviceType.CUDA]
     copies = [event for event in kernels if event.name.startswith(("Memcpy", "Memset"))]
-    seconds = sum(event.device_time_total for event in kernels) / 1e6 - sum(event.device_time_total for event in copies) / 1e6
+    seconds = (sum(event.device_time_total for event in some) / 1e6 for some in (kernels, copies))
+    total, copying = seconds
     own = result.profile["kernel_seconds"]
-    return f"{name}: {len(kernels) - len(copies):,} kernels keep the GPU busy for {seconds * 1e3:.1f} ms, its own for {own * 1e3:.1f} ms"
+    return (
+        f"{name}: {len(kernels) - len(copies):,} kernels keep the GPU busy for {(total - copying) * 1e3:.1f} ms, "
+        f"its own for {own * 1e3:.1f} ms"
+    )
 
 
 def compile_times(folder: Path) -> str:
