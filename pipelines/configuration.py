@@ -13,6 +13,7 @@ from typing import Any
 import pydantic
 
 from pipelines.errors import ConfigurationError
+from pipelines.redaction import is_secret, learn
 from pipelines.settings import Settings
 from pipelines.yaml_text import parse_yaml, read_yaml
 
@@ -35,6 +36,7 @@ def load_settings(overrides: Sequence[str] = (), file: Path | None = None, confi
     for key, raw in pairs:
         if key != "instrument":
             _apply(tree, key, raw)
+    learn(tree, overrides)
     return build_settings(tree)
 
 
@@ -52,7 +54,8 @@ def build(kind: type, tree: Any, path: str) -> Any:
         first = error.errors()[0]
         where = ".".join([path] * bool(path) + [str(part) for part in first["loc"]])
         reason = first["msg"].removeprefix("Value error, ")
-        given = "" if first["type"] == "value_error" else f" (given {first['input']!r})"
+        untold = first["type"] == "value_error" or any(is_secret(part) for part in where.split("."))
+        given = "" if untold else f" (given {first['input']!r})"
         raise ConfigurationError(f"configuration {where}: {reason}{given}".replace(" : ", ": ")) from None
 
 

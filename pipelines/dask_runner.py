@@ -4,7 +4,7 @@ import heapq
 import queue
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipelines.errors import ClusterError, ExitCode, NodeError, WalkfoldError
@@ -12,11 +12,18 @@ from pipelines.graph import Task
 from pipelines.retrying import wait_before_retry
 from pipelines.store import Store
 from pipelines.task_execution import Assignment, Outcome, assign, perform
+from pipelines.watching import Unwatched, Watcher
 
 TOPIC = "walkfold"  # of the events in which a worker says that it begins a task
 
 
-def run_dask(tasks: Sequence[Task], store: Store, report: Callable[[Outcome], None], client: Any) -> None:
+def run_dask(
+    tasks: Sequence[Task],
+    store: Store,
+    report: Callable[[Outcome], None],
+    client: Any,
+    watcher: Watcher | None = None,
+) -> None:
     """Submit each task once what it reads is published; call `report` as each ends; raise the first error not retried.
 
     Data goes through the store: a future carries only an Outcome of some hundred bytes, so a lost worker loses nothing that
@@ -24,8 +31,8 @@ def run_dask(tasks: Sequence[Task], store: Store, report: Callable[[Outcome], No
     cancelled and its worker started anew, which loses none but that task.
     """
     _require_gpus(tasks, client)
-    drive = _Drive({task.name: task for task in tasks}, store, client)
-    client.subscribe_topic(TOPIC, drive.events.put)
+    drive = _Drive({task.name: task for task in tasks}, store, client, watcher or Unwatched())
+    client.subscribe_topic(TOPIC, drive.told)
     try:
         drive.submit_ready()
         while drive.unfinished:
@@ -36,7 +43,7 @@ def run_dask(tasks: Sequence[Task], store: Store, report: Callable[[Outcome], No
                 except Exception as error:
                     drive.retry(task, error)
                     continue
-                report(outcome)
+                report(drive.timed(outcome, future.key))
                 drive.finished(task)
             drive.stop_late()
             drive.submit_due()
@@ -60,6 +67,8 @@ class _Drive:
     tasks: Mapping[str, Task]
     store: Store
     client: Any
+    watcher: Watcher
+    submitted: dict[str, float] = field(default_factory=dict)
     waiting: dict[str, set[str]] = field(default_factory=dict)
     readers: dict[str, list[str]] = field(default_factory=dict)
     running: dict[str, Task] = field(default_factory=dict)
@@ -97,7 +106,18 @@ class _Drive:
         wait = wait_before_retry(task, error, self.tries[task.name])
         if wait is None:
             raise error
+        self.watcher.retried(task.name, str(error), self.tries[task.name], wait)
         heapq.heappush(self.again, (time.monotonic() + wait, task.name))
+
+    def told(self, event: Any) -> None:
+        """Take note of a worker's word that it begins a task; called from the client's thread."""
+        self.events.put(event)
+        self.watcher.began(str(event[1]["task"]))
+
+    def timed(self, outcome: Outcome, key: str) -> Outcome:
+        """Add what the task waited, for a worker and for messages: the clocks of two machines need not agree."""
+        queue = time.monotonic() - self.submitted.pop(key) - outcome.seconds
+        return replace(outcome, timings={"queue": max(0.0, queue), **outcome.timings})
 
     def submit_due(self) -> None:
         """Submit the tasks whose wait before another try is over."""
@@ -136,6 +156,7 @@ class _Drive:
         key = f"{task.name}-{task.key[:16]}-{self.tries.get(task.name, 0)}"
         needs = {"GPU": task.node.resources.gpu} if task.node.resources.gpu else None
         self.running[key] = task
+        self.submitted[key] = time.monotonic()
         future = self.client.submit(
             _perform, assign(task, self.store), key, key=key, retries=0, pure=False, resources=needs
         )
@@ -145,11 +166,10 @@ class _Drive:
 
 def _perform(assignment: Assignment, key: str) -> Outcome:
     """Run on a worker."""
-    if assignment.timeout_s:
-        from distributed import get_worker
+    from distributed import get_worker
 
-        worker = get_worker()
-        worker.log_event(TOPIC, {"key": key, "worker": worker.address})
+    worker = get_worker()
+    worker.log_event(TOPIC, {"key": key, "task": assignment.task, "worker": worker.address})
     return perform(assignment)
 
 

@@ -2,15 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.cluster import connected, gpu_refusal
 from pipelines.commands.options import Options, parse_folds, required
-from pipelines.configuration import as_tree, load_settings
-from pipelines.errors import ClusterError, CorruptArtefactError, StoreError, UsageError, WalkfoldError
+from pipelines.configuration import load_settings
+from pipelines.errors import ClusterError, CorruptArtefactError, ExitCode, NodeError, StoreError, UsageError, WalkfoldError
 from pipelines.flow import OpenFlow, fold_count, known_fold_count, open_flow, require_folds
 from pipelines.graph import Graph
 from pipelines.looks import LookKeeper
@@ -20,6 +20,8 @@ from pipelines.planning import PlannedTask, plan
 from pipelines.progress import Progress, shown
 from pipelines.records import RunRecord
 from pipelines.results import stored
+from pipelines.run_facts import plan_facts, request_facts
+from pipelines.run_index import write_index
 from pipelines.serial_runner import run_serial
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -75,10 +77,10 @@ def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
     whole = opened.graph(folds)
     graph = cut(select(whole), part)
     require_folds(folds, known_fold_count(whole, store))
-    asked = {"fold": text, "configuration": as_tree(opened.settings), "command": options.command, **arguments}
+    facts = request_facts(options, opened, folds, text, arguments)
     if not part.whole:
         require_inputs(graph, whole, store)
-    record = RunRecord.begin(store, asked)
+    record = RunRecord.begin(store, facts)
     keeper = LookKeeper(whole, store, settings.instrument.root, opened.files, record.run)
     return Request(opened.settings, folds, text, whole, graph, keeper, record, options.quiet, started)
 
@@ -92,19 +94,65 @@ def fold_text(arguments: Mapping[str, str], opened: OpenFlow, command: str) -> s
     return ""
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """Progress whose beginnings and retries stand in the record too: a crash leaves what was in hand."""
+
+    progress: Progress
+    record: RunRecord
+
+    def began(self, task: str) -> None:
+        """Note and show that a task begins."""
+        self.record.append("began", task=task)
+        self.progress.began(task)
+
+    def retried(self, task: str, error: str, tries: int, wait: float) -> None:
+        """Note and show that a task is tried again."""
+        self.record.append("retry", task=task, error=error, tries=tries, wait=wait)
+        self.progress.retried(task, error, tries, wait)
+
+    def finished(self, outcome: Outcome) -> None:
+        """Show that a task has ended: `note` of the run has recorded it."""
+        self.progress.finished(outcome)
+
+    def say(self, text: str) -> None:
+        """Show a line."""
+        self.progress.say(text)
+
+
 @contextmanager
 def recorded(asked: Request) -> Iterator[None]:
     """Whatever ends the run badly stands in its record; a store that cannot be written is told as such."""
     try:
         yield
     except OSError as error:
-        raise StoreError(
+        unwritten = StoreError(
             f"cannot write the record, ledger or report of the run below {asked.keeper.store.root}: {error.strerror}; "
             "free space there or choose another store with store=DIR"
-        ) from None
+        )
+        end_badly(asked.record, unwritten, asked.seconds)
+        raise unwritten from None
     except BaseException as error:
-        asked.record.append("ended", status=_status(error), error=str(error), seconds=asked.seconds)
+        end_badly(asked.record, error, asked.seconds)
         raise
+
+
+def end_badly(record: RunRecord, error: BaseException, seconds: float) -> None:
+    """Write to the record why the run ended; where that cannot be written, the error itself must still be told."""
+    code = error.exit_code if isinstance(error, WalkfoldError) else ExitCode.NODE_FAILED
+    code = ExitCode.INTERRUPTED if isinstance(error, KeyboardInterrupt) else code
+    node = {"node": error.task, "cause": error.cause} if isinstance(error, NodeError) else {}
+    with suppress(OSError):
+        record.end(_status(error), int(code), seconds, error=str(error), **node)
+        write_index(record.store)
+
+
+def done(asked: Request, outcomes: Mapping[str, Outcome], **results: Any) -> dict[str, str | None]:
+    """Write to the record that the run is done and what came of it, refresh the index; return which executors ran."""
+    used = executor_of(outcomes.values(), asked.settings.sweep.executor)
+    asked.record.end("done", int(ExitCode.DONE), asked.seconds, **results, **used)
+    write_index(asked.keeper.store)
+    return used
 
 
 def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tuple[dict[str, Outcome], T]:
@@ -119,14 +167,16 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
 
     for attempt in range(DAMAGE_RETRIES + 1):
         planned = plan(asked.graph, keeper.store)
+        record.append("planned", **plan_facts(planned))
         waiting = [row for row in planned if not row.cached]
-        with shown(len(waiting), asked.quiet) as progress:
+        with shown([row.task.name for row in waiting], asked.quiet) as progress:
             try:
-                _run_missing(waiting, asked.settings, keeper.store, progress, note)
+                run_missing(waiting, asked.settings, keeper.store, Recorded(progress, record), note)
                 for row in planned:
                     if row.cached and row.task.name not in outcomes:
                         note(stored(row.task, keeper.store))
                 if reason := executor_of(outcomes.values(), "")["fallback_reason"]:
+                    record.append("warning", text=f"sweeps fell back to the CPU: {reason}")
                     progress.say(f"sweeps fell back to the CPU: {reason}")
                 return outcomes, finish(outcomes)
             except CorruptArtefactError as error:
@@ -137,8 +187,8 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
     raise AssertionError("the last attempt returns or raises")
 
 
-def _run_missing(
-    waiting: Sequence[PlannedTask], settings: Settings, store: Store, progress: Progress, note: Any
+def run_missing(
+    waiting: Sequence[PlannedTask], settings: Settings, store: Store, progress: Progress, note: Callable[[Outcome], None]
 ) -> None:
     """Run on the configured cluster; nothing is started when nothing is missing."""
 
@@ -150,12 +200,12 @@ def _run_missing(
     if not tasks:
         progress.say("everything is cached")
     elif settings.cluster == "serial":
-        run_serial(tasks, store, report)
+        run_serial(tasks, store, report, watcher=progress)
     else:
         from pipelines.dask_runner import run_dask
 
         with connected(settings) as client:
-            run_dask(tasks, store, report, client)
+            run_dask(tasks, store, report, client, progress)
 
 
 def _status(error: BaseException) -> str:

@@ -7,6 +7,7 @@ from pipelines.graph import Task
 from pipelines.retrying import wait_before_retry
 from pipelines.store import Store
 from pipelines.task_execution import Outcome, assign, perform
+from pipelines.watching import Unwatched, Watcher
 
 
 def run_serial(
@@ -14,14 +15,17 @@ def run_serial(
     store: Store,
     report: Callable[[Outcome], None],
     sleep: Callable[[float], None] = time.sleep,
+    watcher: Watcher | None = None,
 ) -> None:
     """Run the tasks in order and call `report` after each; raise the first error that is not retried.
 
     `tasks` holds only what is not in the store yet, each after what it reads. Timeouts are not kept here: nobody is there to
     stop a node that runs in the only thread.
     """
+    watching = watcher or Unwatched()
     for task in tasks:
         tries = 0
+        watching.began(task.name)
         while True:
             try:
                 outcome = perform(assign(task, store))
@@ -31,5 +35,6 @@ def run_serial(
                 wait = wait_before_retry(task, error, tries)
                 if wait is None:
                     raise
+                watching.retried(task.name, str(error), tries, wait)
                 sleep(wait)
         report(outcome)

@@ -5,7 +5,6 @@ import ctypes
 import errno
 import inspect
 import os
-import resource
 import shutil
 import time
 import traceback
@@ -19,7 +18,9 @@ from pipelines import artefacts
 from pipelines.errors import CorruptArtefactError, ExitCode, NodeError, StoreError
 from pipelines.graph import Source, Task
 from pipelines.machine import PARAMETER, Machine, kept
+from pipelines.measuring import Stopwatch, device_bytes, noted_warnings, peak_bytes, restart_peaks
 from pipelines.node import Retries
+from pipelines.outputs import output_digest
 from pipelines.part_keys import part_key, part_list, part_schema
 from pipelines.parts import Part, PartList
 from pipelines.store import Store
@@ -49,7 +50,11 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the run record keeps of a task; `facts` are what its node noted of how it ran."""
+    """What the run record keeps of a task; `facts` are what its node noted of how it ran.
+
+    timings: seconds by phase: queue (waited for a worker), load, compute, publish. peak_bytes, device_bytes: of host and GPU
+    memory, at most. warnings: given while it ran. output: the digest of what it made.
+    """
 
     task: str
     key: str
@@ -58,6 +63,10 @@ class Outcome:
     worker: str
     peak_bytes: int
     facts: Mapping[str, Any] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    device_bytes: int = 0
+    warnings: tuple[str, ...] = ()
+    output: str = ""
 
 
 def assign(task: Task, store: Store) -> Assignment:
@@ -86,25 +95,46 @@ def perform(assignment: Assignment) -> Outcome:
     """
     started = time.perf_counter()
     store = Store(assignment.store)
-    machine = Machine(_calibration)
+    machine, watch = Machine(_calibration), Stopwatch()
+    restart_peaks()
     try:
-        arguments = {name: _load(store, source) for name, source in assignment.inputs.items()}
-        if PARAMETER in inspect.signature(assignment.function).parameters:
-            arguments[PARAMETER] = machine
-        if assignment.split is None:
-            value = _computed(assignment, {**arguments, **assignment.constants})
-        else:
-            value = _computed_in_parts(store, assignment, {**arguments, **assignment.constants})
-        _publish(store, assignment, value, machine)
+        with noted_warnings() as warned:
+            _run(store, assignment, machine, watch)
     except (CorruptArtefactError, StoreError):
         raise
     except (Exception, SystemExit) as error:  # a node that calls sys.exit must fail the node, not its worker
         raise _as_node_error(assignment, error) from None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    seconds = time.perf_counter() - started
-    del arguments, value
+    outcome = Outcome(
+        task=assignment.task,
+        key=assignment.key,
+        seconds=time.perf_counter() - started,
+        cached=False,
+        worker=f"pid {os.getpid()}",
+        peak_bytes=peak_bytes(),
+        facts=machine.facts,
+        timings=watch.seconds,
+        device_bytes=device_bytes(),
+        warnings=tuple(warned),
+        output=output_digest(store, store.manifest(assignment.key)),
+    )
     _give_back_memory()
-    return Outcome(assignment.task, assignment.key, seconds, False, f"pid {os.getpid()}", peak, machine.facts)
+    return outcome
+
+
+def _run(store: Store, assignment: Assignment, machine: Machine, watch: Stopwatch) -> None:
+    """Load, compute, publish; the parts of a node in parts are published while it computes."""
+    with watch.phase("load"):
+        arguments = {name: _load(store, source) for name, source in assignment.inputs.items()}
+    if PARAMETER in inspect.signature(assignment.function).parameters:
+        arguments[PARAMETER] = machine
+    arguments |= assignment.constants
+    with watch.phase("compute"):
+        if assignment.split is None:
+            value = _computed(assignment, arguments)
+        else:
+            value = _computed_in_parts(store, assignment, arguments)
+    with watch.phase("publish"):
+        _publish(store, assignment, value, machine)
 
 
 def _computed(assignment: Assignment, arguments: Mapping[str, Any]) -> Any:

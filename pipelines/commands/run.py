@@ -7,9 +7,8 @@ from typing import Any
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode
 from pipelines.graph import Graph
-from pipelines.machine import executor_of
-from pipelines.results import DATA_CONTENT, FoldResult, content_of, finish_data, finish_fold
-from pipelines.running import recorded, request, run_graph
+from pipelines.results import DATA_CONTENT, FEATURE_SET, FoldResult, content_of, finish_data, finish_fold
+from pipelines.running import Request, done, recorded, request, run_graph
 from pipelines.store import Store
 from pipelines.task_execution import Outcome
 
@@ -30,7 +29,7 @@ def execute(options: Options) -> int:
 
     with recorded(asked):
         outcomes, (results, data_report) = run_graph(asked, finish)
-    used = executor_of(outcomes.values(), asked.settings.sweep.executor)
+        used = done(asked, outcomes, **_reported(asked, results, data_report))
     made = last_artefacts(asked.graph, asked.keeper.store)
     document = {
         "run": asked.record.run,
@@ -43,9 +42,6 @@ def execute(options: Options) -> int:
         "artefacts": made,
         **used,
     }
-    reports = [row.report for row in results]
-    reported = {"report": document["report"], "reports": reports, "data_report": data_report}
-    asked.record.append("ended", status="done", seconds=asked.seconds, **reported, **used)
     if len(results) > 1:
         document["folds"] = [{"fold": row.fold, "report": row.report, "metrics": row.metrics} for row in results]
     if options.json:
@@ -55,6 +51,18 @@ def execute(options: Options) -> int:
         lines += [] if results else [f"{row['name']}  {row['path']}\n" for row in made]
         sys.stdout.write("".join(lines))
     return ExitCode.DONE
+
+
+def _reported(asked: Request, results: list[FoldResult], data_report: str | None) -> dict[str, Any]:
+    """What the record keeps of the results: reports, headlines and figures by fold, the feature set."""
+    return {
+        "report": results[0].report if results else None,
+        "reports": [row.report for row in results],
+        "data_report": data_report,
+        "headlines": {str(row.fold): row.headline.partition("\n")[0] for row in results},
+        "metrics": {str(row.fold): row.metrics for row in results},
+        "feature_set": asked.whole[FEATURE_SET].key if FEATURE_SET in asked.whole else None,
+    }
 
 
 def last_artefacts(graph: Graph, store: Store) -> list[dict[str, Any]]:
