@@ -13,6 +13,7 @@ from types import FrameType
 
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode, NodeError, WalkfoldError
+from pipelines.redaction import current
 
 COMMANDS = {
     "run": "one fold end to end (fold=0; fold=all or fold=0,2 for several); prints the report's path",
@@ -21,7 +22,7 @@ COMMANDS = {
     "evaluate": "every model of a fold on its test rows, without the report",
     "plan": "what would run and what is cached, and why, without running",
     "graph": "the flow, drawn",
-    "runs": "records of past runs; `pipeline runs RUN` shows one",
+    "runs": "records of past runs; `pipeline runs RUN` shows one, `pipeline runs RUN OTHER` compares two",
     "doctor": "this machine: GPUs, versions, what would fall back and why",
     "sample": "writes the sample data set: pipeline sample DIR [edge=real|power|0] [seed=7]",
 }
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.debug:
             traceback.print_exc()
             if isinstance(error, NodeError):
-                sys.stderr.write(error.trace)
+                sys.stderr.write(current().text(error.trace))
         return _fail(options, str(error), error.exit_code)
     except BrokenPipeError:
         # the reader of our output went away (`pipeline runs | head`): nothing to report and nowhere to report it
@@ -71,6 +72,8 @@ def _parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--debug", action="store_true", help="full tracebacks")
     parser.add_argument("--calibrate", action="store_true", help="doctor: measure this machine for executor=auto")
     parser.add_argument("--fallbacks", action="store_true", help="runs: why sweeps fell back to the CPU, counted")
+    parser.add_argument("--reproduce", metavar="RUN", default="", help="run: rerun a recorded run, compare every artefact")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="graph: draw it to a file")
     parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
     if not arguments:
         parser.print_help(sys.stderr)
@@ -86,6 +89,10 @@ def _parse(arguments: Sequence[str]) -> Options:
         parser.exit(ExitCode.USAGE, "pipeline: --calibrate belongs to `pipeline doctor`\n")
     if known.fallbacks and known.command != "runs":
         parser.exit(ExitCode.USAGE, "pipeline: --fallbacks belongs to `pipeline runs`\n")
+    if known.reproduce and known.command != "run":
+        parser.exit(ExitCode.USAGE, "pipeline: --reproduce belongs to `pipeline run`\n")
+    if known.svg and known.command != "graph":
+        parser.exit(ExitCode.USAGE, "pipeline: --svg belongs to `pipeline graph`\n")
     return Options(
         known.command,
         tuple(known.words),
@@ -95,10 +102,13 @@ def _parse(arguments: Sequence[str]) -> Options:
         known.config,
         known.calibrate,
         known.fallbacks,
+        reproduce=known.reproduce,
+        svg=known.svg,
     )
 
 
 def _fail(options: Options, message: str, code: ExitCode) -> int:
+    message = current().text(message)
     sys.stderr.write(f"pipeline {options.command}: {message}\n")
     if options.json:
         sys.stdout.write(json.dumps({"status": code.name.lower(), "exit_code": int(code), "error": message}) + "\n")

@@ -13,7 +13,7 @@ from typing import Any
 import pydantic
 
 from pipelines.errors import ConfigurationError
-from pipelines.redaction import is_secret, learn
+from pipelines.redaction import is_secret, learn, names_withheld
 from pipelines.settings import Settings
 from pipelines.yaml_text import parse_yaml, read_yaml
 
@@ -38,6 +38,24 @@ def load_settings(overrides: Sequence[str] = (), file: Path | None = None, confi
             _apply(tree, key, raw)
     learn(tree, overrides)
     return build_settings(tree)
+
+
+def recorded_settings(tree: Mapping[str, Any], overrides: Sequence[str], free: Sequence[str]) -> Settings:
+    """Return the settings that a record holds, with `free` keys and what the record withholds given anew.
+
+    Raises ConfigurationError for any other key, and for a withheld one that is not given. Options of the store are left out.
+    """
+    whole = {name: item for name, item in tree.items() if name != "store_options"}
+    withheld = names_withheld(whole)
+    for key, raw in (_split(text) for text in overrides):
+        if key not in (*free, *withheld) and not key.startswith("store"):
+            raise ConfigurationError(f"{key}: a run is reproduced with its own configuration; leave {key} out")
+        if not key.startswith("store"):
+            _apply(whole, key, raw)
+    learn(whole, overrides)
+    if missing := names_withheld(whole):
+        raise ConfigurationError(f"the record withholds {', '.join(missing)}: give it again, {missing[0]}=…")
+    return build_settings(whole)
 
 
 def build_settings(tree: Mapping[str, Any]) -> Settings:

@@ -72,7 +72,7 @@ def environment_differences(first: Mapping[str, Any], second: Mapping[str, Any])
     for record in (first, second):
         commits = {Path(row["folder"]).name: {"commit": row["commit"], "dirty": row["dirty"]} for row in record.get("git") or ()}
         sides.append({"versions": record.get("versions") or {}, "machine": record.get("machine") or {}, "git": commits})
-    return _leaves_differing(*sides)
+    return _leaves_differing(sides[0], sides[1])
 
 
 def changed_files(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -21,6 +21,11 @@ from pipelines.store import Store, is_alive, write_text
 RECORD = "record.jsonl"
 SUMMARY = "summary.json"
 LISTED = {"retry": "retries", "damaged": "damaged", "warning": "warnings"}  # events of which there may be many
+USERS = ("configuration", "facts")  # what the user's own code names; all else may hold content keys
+SUMMARISED = (
+    "run", "status", "exit_code", "created", "command", "fold", "seconds", "error", "headlines", "metrics", "report", "reports",
+    "data_report", "feature_set", "reproduces", "pid", "host",
+)  # fmt: skip
 LIBRARIES = (
     "walkfold",
     "dask",
@@ -58,7 +63,8 @@ class RunRecord:
 
     def append(self, event: str, **facts: Any) -> None:
         """Append one event in one write; a crash leaves all earlier lines readable, and a cut line does not spoil later ones."""
-        line = {"event": event, "at": datetime.now(UTC).isoformat(), **self.redactor.tree(_plain(facts))}
+        clean = {name: self.redactor.tree({name: value}, name not in USERS)[name] for name, value in _plain(facts).items()}
+        line = {"event": event, "at": datetime.now(UTC).isoformat(), **clean}
         # the leading newline ends a line that a full disk may have cut
         text = "\n" + json.dumps(line, allow_nan=False) + "\n"
         with (self.folder / RECORD).open("ab", buffering=0) as stream:
@@ -139,12 +145,10 @@ def read_record(folder: Path) -> dict[str, Any]:
 def summary_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a list of runs shows of one."""
     tasks = record["tasks"]
-    names = ("run", "status", "exit_code", "created", "command", "fold", "seconds", "error", "headlines", "metrics", "report")
-    names = (*names, "reports", "data_report", "feature_set", "reproduces", "pid", "host")
     cached = sum(bool(task["cached"]) for task in tasks)
     inputs = record.get("inputs") or []
     return {
-        **{name: record[name] for name in names if name in record},
+        **{name: record[name] for name in SUMMARISED if name in record},
         "data": (record.get("configuration") or {}).get("data"),
         "files": len({row["path"] for row in inputs}),
         "computed": len(tasks) - cached,

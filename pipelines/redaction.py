@@ -17,17 +17,19 @@ WORDS = frozenset({
     "key", "keys", "apikey", "accesskey", "secretkey", "token", "tokens", "secret", "secrets", "password", "passwords", "passwd",
     "pwd", "passphrase", "credential", "credentials", "authorization", "bearer",
 })  # fmt: skip
+NOT_SECRET = frozenset({"PWD", "OLDPWD"})  # of the environment: folders
 TREES = frozenset({"store_options"})  # below these everything is withheld, whatever it is called
 _NAME = r"[\w.-]*(?:api_?key|access_?key|secret|passw(?:or)?d|passphrase|token|credential)[\w-]*"
 _PATTERNS = (
     (re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)(?:[^/\s\"']*@|[^/\s\"':]*:[^\s\"']*@)"), rf"\1{HIDDEN}@"),
     (re.compile(rf"([?&](?:{_NAME}|[\w-]*(?:signature|sig|key)[\w-]*)=)[^&\s\"'#]+", re.I), rf"\1{HIDDEN}"),
-    (re.compile(rf"(\b{_NAME}=)[^\s,;&\"'}})]+", re.I), rf"\1{HIDDEN}"),
+    (re.compile(rf"(\b{_NAME}=)(?!\(redacted)[^\s,;&\"'}})]+", re.I), rf"\1{HIDDEN}"),
     (re.compile(r"\bdb-[A-Za-z0-9]{20,}\b"), HIDDEN),
     (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), HIDDEN),
 )
+_CONTENT_KEY = re.compile(r"[0-9a-f]{64}")
 _MARKS = ("://", "=", "db-", "AKIA", "ASIA")  # no pattern matches a text without one of them
-_PAIR = re.compile(r"([\w.-]+)(['\"]?\s*[:=]\s*)(?!\s*[{\[])(['\"]?)([^\s,'\"}\]]+)")
+_PAIR = re.compile(r"([\w.-]+)(['\"]?\s*[:=]\s*)(?![{\s])(\"[^\"]*\"|'[^']*'|\[[^\]]*\]|[^\s,'\"}\]]+)")
 
 
 @dataclass(frozen=True)
@@ -53,15 +55,20 @@ class Redactor:
         hidden = _PAIR.sub(lambda found: f"{found[1]}{found[2]}{HIDDEN}" if is_secret(found[1]) else found[0], value)
         return self.text(f"{key}{equals}{hidden}")
 
-    def tree(self, value: Any) -> Any:
-        """Return JSON values with every leaf below a secret name withheld and every text cleaned."""
+    def tree(self, value: Any, content_keys: bool = False) -> Any:
+        """Return JSON values with every leaf below a secret name withheld and every text cleaned.
+
+        `content_keys`: what stands under `key` and looks like the key of an artefact is one, and is kept.
+        """
         if isinstance(value, Mapping):
             return {
-                self.text(str(name)): withheld(item) if is_secret(str(name)) else self.tree(item)
+                self.text(str(name)): withheld(item)
+                if is_secret(str(name)) and not (content_keys and _is_content_key(name, item))
+                else self.tree(item, content_keys)
                 for name, item in value.items()
             }
         if isinstance(value, list | tuple):
-            return [self.tree(item) for item in value]
+            return [self.tree(item, content_keys) for item in value]
         return self.text(value) if isinstance(value, str) else value
 
 
@@ -79,7 +86,7 @@ def learn(tree: Any, words: Iterable[str] = ()) -> None:
     for word in words:
         key, _, value = word.partition("=")
         found.update([value] if any(is_secret(part) for part in key.split(".")) else [])
-        found.update(match[4] for match in _PAIR.finditer(value) if is_secret(match[1]))
+        found.update(match[3].strip("'\"[]") for match in _PAIR.finditer(value) if is_secret(match[1]))
     _CURRENT.set(Redactor(_longest_first(found)))
 
 
@@ -109,7 +116,11 @@ def names_withheld(tree: Any, path: str = "") -> list[str]:
 
 
 def _of_environment() -> set[str]:
-    return {value for name, value in os.environ.items() if is_secret(name)}
+    return {value for name, value in os.environ.items() if is_secret(name) and name not in NOT_SECRET}
+
+
+def _is_content_key(name: Any, value: Any) -> bool:
+    return name == "key" and isinstance(value, str) and _CONTENT_KEY.fullmatch(value) is not None
 
 
 def _secrets(value: Any, secret: bool) -> Iterator[str]:

@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 from pipelines.cluster import connected, gpu_refusal
 from pipelines.commands.options import Options, parse_folds, required
 from pipelines.configuration import load_settings
-from pipelines.errors import ClusterError, CorruptArtefactError, ExitCode, NodeError, StoreError, UsageError, WalkfoldError
+from pipelines.errors import (
+    ClusterError,
+    CorruptArtefactError,
+    ExitCode,
+    NodeError,
+    StoreError,
+    UsageError,
+    WalkfoldError,
+)
 from pipelines.flow import OpenFlow, fold_count, known_fold_count, open_flow, require_folds
 from pipelines.graph import Graph
 from pipelines.looks import LookKeeper
@@ -151,7 +159,7 @@ def done(asked: Request, outcomes: Mapping[str, Outcome], **results: Any) -> dic
     """Write to the record that the run is done and what came of it, refresh the index; return which executors ran."""
     used = executor_of(outcomes.values(), asked.settings.sweep.executor)
     asked.record.end("done", int(ExitCode.DONE), asked.seconds, **results, **used)
-    write_index(asked.keeper.store)
+    write_index(asked.record.store)
     return used
 
 

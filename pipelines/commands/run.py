@@ -18,6 +18,10 @@ def execute(options: Options) -> int:
 
     Without a report, in a flow of the user's own or a part of one, it prints where the last artefacts lie.
     """
+    if options.reproduce:
+        from pipelines.commands import reproduce
+
+        return reproduce.execute(options)
     asked = request(options, lambda graph: graph)
 
     def finish(outcomes: dict[str, Outcome]) -> tuple[list[FoldResult], str | None]:
