@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except WalkfoldError as error:
         if options.debug:
-            traceback.print_exc()
+            sys.stderr.write(current().text(traceback.format_exc()))
             if isinstance(error, NodeError):
                 sys.stderr.write(current().text(error.trace))
         return _fail(options, str(error), error.exit_code)
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(ExitCode.DONE)
     except Exception as error:
         if options.debug:
-            traceback.print_exc()
+            sys.stderr.write(current().text(traceback.format_exc()))
         hint = "" if options.debug else " (--debug shows where)"
         return _fail(options, f"{type(error).__name__}: {error}{hint}", ExitCode.NODE_FAILED)
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from pipelines.pace import node_of
 
-ENVIRONMENT = ("versions", "machine", "git")
-SECTIONS = ("configuration", "data", "code", "results", "environment")
+SECTIONS = ("configuration", "data", "code", "environment")
 _ABSENT = None
 
 
@@ -30,7 +29,7 @@ def compare_records(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict
         },
         "environment": environment_differences(first, second),
     }
-    found["same"] = not (any(found[name] for name in ("configuration", "data", "code", "environment")) or _other(found["results"]))
+    found["same"] = not any(found[name] for name in SECTIONS) and not _other(found["results"])
     return found
 
 
@@ -38,7 +37,7 @@ def comparison_text(comparison: Mapping[str, Any]) -> str:
     """Return the comparison as lines a person reads: a section each, and in words where nothing differs."""
     results = comparison["results"]
     lines = [f"{comparison['first']}  →  {comparison['second']}"]
-    for name in ("configuration", "data", "code", "environment"):
+    for name in SECTIONS:
         rows = comparison[name]
         lines.append(f"{name}:" if rows else f"{name}: the same")
         lines += [f"  {row}" if isinstance(row, str) else f"  {_change(row)}" for row in rows]
@@ -70,7 +69,8 @@ def environment_differences(first: Mapping[str, Any], second: Mapping[str, Any])
     """Versions, machine and git state that differ, by dotted name."""
     sides = []
     for record in (first, second):
-        commits = {Path(row["folder"]).name: {"commit": row["commit"], "dirty": row["dirty"]} for row in record.get("git") or ()}
+        git = record.get("git") or ()
+        commits = {Path(row["folder"]).name: {name: row[name] for name in ("commit", "dirty")} for row in git}
         sides.append({"versions": record.get("versions") or {}, "machine": record.get("machine") or {}, "git": commits})
     return _leaves_differing(sides[0], sides[1])
 

@@ -62,7 +62,7 @@ class RunRecord:
         return record
 
     def append(self, event: str, **facts: Any) -> None:
-        """Append one event in one write; a crash leaves all earlier lines readable, and a cut line does not spoil later ones."""
+        """Append one event in one write; a crash leaves all earlier lines readable, a cut line does not spoil later ones."""
         clean = {name: self.redactor.tree({name: value}, name not in USERS)[name] for name, value in _plain(facts).items()}
         line = {"event": event, "at": datetime.now(UTC).isoformat(), **clean}
         # the leading newline ends a line that a full disk may have cut
@@ -130,10 +130,10 @@ def read_record(folder: Path) -> dict[str, Any]:
         if kind == "started":
             found.update(event, status="running" if _runs(event) else "crashed")
         elif kind == "began":
-            in_hand[str(event["task"])] = None
+            in_hand[str(event.get("task"))] = None
         elif kind == "task":
             found["tasks"].append(event)
-            in_hand.pop(str(event["task"]), None)
+            in_hand.pop(str(event.get("task")), None)
         elif kind in LISTED:
             found[LISTED[kind]].append(event)
         elif kind in ("planned", "ended"):
@@ -145,7 +145,7 @@ def read_record(folder: Path) -> dict[str, Any]:
 def summary_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a list of runs shows of one."""
     tasks = record["tasks"]
-    cached = sum(bool(task["cached"]) for task in tasks)
+    cached = sum(bool(task.get("cached")) for task in tasks)
     inputs = record.get("inputs") or []
     return {
         **{name: record[name] for name in SUMMARISED if name in record},

@@ -14,8 +14,8 @@ from typing import Any
 HIDDEN = "(redacted)"
 SHORTEST = 6  # characters of a value that is looked for in running text; a shorter one would be found everywhere
 WORDS = frozenset({
-    "key", "keys", "apikey", "accesskey", "secretkey", "token", "tokens", "secret", "secrets", "password", "passwords", "passwd",
-    "pwd", "passphrase", "credential", "credentials", "authorization", "bearer",
+    "key", "keys", "apikey", "accesskey", "secretkey", "token", "tokens", "secret", "secrets", "password", "passwords",
+    "passwd", "pwd", "passphrase", "credential", "credentials", "authorization", "bearer",
 })  # fmt: skip
 NOT_SECRET = frozenset({"PWD", "OLDPWD"})  # of the environment: folders
 TREES = frozenset({"store_options"})  # below these everything is withheld, whatever it is called
@@ -72,22 +72,22 @@ class Redactor:
         return self.text(value) if isinstance(value, str) else value
 
 
-_CURRENT: ContextVar[Redactor | None] = ContextVar("secrets of this process", default=None)
+_LEARNT: ContextVar[frozenset[str]] = ContextVar("secrets of the configuration", default=frozenset())
 
 
 def current() -> Redactor:
     """Return what is known to be secret here: the environment's secrets, and those of the configuration once it was read."""
-    return _CURRENT.get() or Redactor(_longest_first(_of_environment()))
+    return Redactor(_longest_first(_LEARNT.get() | _of_environment()))
 
 
 def learn(tree: Any, words: Iterable[str] = ()) -> None:
     """Take note of the secrets in a configuration, as nested plain values, and in the words of a command line."""
-    found = {*_of_environment(), *_secrets(tree, False)}
+    found = set(_secrets(tree, False))
     for word in words:
         key, _, value = word.partition("=")
         found.update([value] if any(is_secret(part) for part in key.split(".")) else [])
         found.update(match[3].strip("'\"[]") for match in _PAIR.finditer(value) if is_secret(match[1]))
-    _CURRENT.set(Redactor(_longest_first(found)))
+    _LEARNT.set(frozenset(found))
 
 
 @lru_cache(maxsize=4096)

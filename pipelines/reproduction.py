@@ -74,7 +74,7 @@ def attempt(options: Options, old: Mapping[str, Any], overrides: Sequence[str], 
 
 
 def run_and_compare(tried: Attempt) -> dict[str, Any]:
-    """Run everything anew and return {"compared", "same", "differs"}: each task with other bytes and why, in the flow's order."""
+    """Run everything anew; return {"compared", "same", "differs"}: each task with other bytes and why, in the flow's order."""
     asked = tried.asked
     outcomes, _ = run_graph(asked, lambda outcomes: None)
     _keep_looks(asked)
@@ -133,9 +133,8 @@ def _require_files(old: Mapping[str, Any], missing: Sequence[Mapping[str, Any]])
     remedy = "put them back, or name the folder that holds them with data=DIR"
     if not Path(first["path"]).is_absolute() and old.get("folder") not in (None, str(here)):
         remedy += f"; the run was started in {old['folder']}, its paths are relative to that"
-    raise UsageError(
-        f"run {old['run']} cannot be reproduced: its inputs are gone: {first['path']} (sha256 {first['sha256'][:12]}){more}; {remedy}"
-    )
+    name = f"{first['path']} (sha256 {first['sha256'][:12]})"
+    raise UsageError(f"run {old['run']} cannot be reproduced: its inputs are gone: {name}{more}; {remedy}")
 
 
 def _request(
