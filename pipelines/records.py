@@ -53,7 +53,8 @@ class RunRecord:
     def begin(cls, store: Store, facts: Mapping[str, Any]) -> "RunRecord":
         """Create the folder of a new run and write its first line: what was asked for, where and with which versions."""
         now = datetime.now(UTC)
-        run = f"{now:%Y%m%dT%H%M%SZ}-{os.urandom(2).hex()}"
+        # the fraction of the second comes first, so that names sort by time; the rest tells apart two runs at one instant
+        run = f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond * 0x10000 // 1_000_000:04x}{os.urandom(1).hex()}"
         record = cls(run, store.root / "runs" / run, store)
         record.folder.mkdir(parents=True)
         created = now.isoformat(timespec="seconds")

@@ -23,7 +23,7 @@ _NAME = r"[\w.-]*(?:api_?key|access_?key|secret|passw(?:or)?d|passphrase|token|c
 _PATTERNS = (
     (re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)(?:[^/\s\"']*@|[^/\s\"':]*:[^\s\"']*@)"), rf"\1{HIDDEN}@"),
     (re.compile(rf"([?&](?:{_NAME}|[\w-]*(?:signature|sig|key)[\w-]*)=)[^&\s\"'#]+", re.I), rf"\1{HIDDEN}"),
-    (re.compile(rf"(\b{_NAME}=)(?!\(redacted)[^\s,;&\"'}})]+", re.I), rf"\1{HIDDEN}"),
+    (re.compile(rf"(\b{_NAME}=)(?!\(redacted|…)[^\s,;&\"'}})]+", re.I), rf"\1{HIDDEN}"),
     (re.compile(r"\bdb-[A-Za-z0-9]{20,}\b"), HIDDEN),
     (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), HIDDEN),
 )
