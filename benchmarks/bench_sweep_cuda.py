@@ -23,7 +23,7 @@ from benchmarks.sma_band_by_hand import TALLIES, seconds_by_hand
 from kernels.execution import Execution, Instrument
 from kernels.expressions import col, hold, minimum, param, prev, where
 from kernels.fallback import cuda_refusal
-from kernels.indicators import ema, rolling_max, rolling_min, rolling_std, sma, zscore
+from kernels.indicators import ema, kalman_level, rolling_max, rolling_min, rolling_std, sma, zscore
 from kernels.metrics import METRICS, reads
 from kernels.opcodes import OPCODES
 from kernels.program import Program
@@ -76,6 +76,12 @@ def z_surface() -> Strategy:
     return Strategy("z_surface", where(z > entry, -1.0, where(z < -entry, 1.0, hold())))
 
 
+def kalman_surface() -> Strategy:
+    """Local level, its process noise swept, against the threshold of a deviation from it."""
+    gap, threshold = col("close") - kalman_level(col("close"), param("noise"), 1.0), param("threshold")
+    return Strategy("kalman_surface", where(gap > threshold, -1.0, where(gap < -threshold, 1.0, hold())))
+
+
 def others() -> list[Job]:
     """Five strategies of other shapes."""
     close, window = col("close"), param("window")
@@ -112,7 +118,13 @@ def jobs() -> list[Job]:
             Job("reference, 5 metrics, fp32", reference(), REFERENCE, bars, precision="fp32", target=single),
         ]
     surface = {"window": range(10, 310), "entry": list(np.linspace(0.5, 2.5, 100))}
-    return [*made, Job("z-score surface", z_surface(), surface, 26_000), *others()]
+    levels = {"noise": list(np.geomspace(1e-4, 10.0, 1_000)), "threshold": list(np.linspace(0.25, 25.0, 1_000))}
+    return [
+        *made,
+        Job("z-score surface", z_surface(), surface, 26_000),
+        Job("Kalman surface", kalman_surface(), levels, 100_000),
+        *others(),
+    ]
 
 
 def run(job: Job, cache: Path) -> tuple[SweepResult, float]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kernels import sizing, stops
 from kernels.fills import Fill, moment, settled
-from kernels.portfolio import BarInputs, PortfolioState, Terms, exit_price, money, portfolio_step, solvent
+from kernels.portfolio import BarInputs, PortfolioState, Terms, exit_price, money, portfolio_step, while_solvent
 from kernels.values import Number, Truth, known, where
 
 
@@ -33,7 +33,7 @@ class Account(NamedTuple):
     sized: Number
     levels: stops.Levels
     block: stops.Block
-    lowest: Number
+    solvent: Number
 
 
 class Bar(NamedTuple):
@@ -48,7 +48,7 @@ class Bar(NamedTuple):
 
 
 def account_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> tuple[Account, tuple[Fill, ...]]:
-    """The account after the bar (its lowest equity apart) and the bar's fills in order."""
+    """The account after the bar (whether it is solvent apart) and the bar's fills in order."""
     step = _closing_bar if rules.at_close else _opening_bar
     return step(account, bar, rules, terms)
 
@@ -60,7 +60,7 @@ def _opening_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> tupl
     overnight = money(before.position * (exit_price(inputs) - before.mark), terms)
     equity = bar.capital + (before.profit + overnight - before.costs)
     size = rules.size(target, before.position, equity, inputs.open, account.sized)
-    desired = solvent(size, account.lowest)
+    desired = while_solvent(size, account.solvent)
     fill = Fill(before, desired, inputs)
     sized = where(inputs.executable, target, account.sized) if rules.remembers else account.sized
     if rules.distances is None:
@@ -75,7 +75,7 @@ def _opening_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> tupl
     after = settled(stop, terms)
     block = stops.after_stop(block, hit, target, bar.given)
     sized = where(hit, 0.0, sized) if rules.remembers else sized
-    return Account(after, sized, levels, block, account.lowest), (fill, stop)
+    return Account(after, sized, levels, block, account.solvent), (fill, stop)
 
 
 def _closing_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> tuple[Account, tuple[Fill, ...]]:
@@ -100,12 +100,12 @@ def _closing_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> tupl
     target, block = _wanted(account._replace(block=block), bar, rules)
     equity = bar.capital + (held.profit - held.costs)
     size = rules.size(target, held.position, equity, inputs.close, sized)
-    last = Fill(held, solvent(size, account.lowest), moment(inputs.close, inputs.executable))
+    last = Fill(held, while_solvent(size, account.solvent), moment(inputs.close, inputs.executable))
     if rules.distances is not None:
         levels = stops.levels_after(levels, last, rules.distances)
     if rules.remembers:
         sized = where(inputs.executable, target, sized)
-    return Account(settled(last, terms), sized, levels, block, account.lowest), (*fills, last)
+    return Account(settled(last, terms), sized, levels, block, account.solvent), (*fills, last)
 
 
 def _held(state: PortfolioState, bar: BarInputs, left: Number, terms: Terms) -> PortfolioState:

@@ -5,8 +5,9 @@ memory limit run one part after another; the parts do not change any value. In f
 the other executors'; fp32 rounds every operation to single precision and is for scanning alone.
 """
 
+import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.cuda_modules import Kernel, Modules
-from kernels.cuda_text import SHAPES, Shape, cuda_text, family_count, records
+from kernels.cuda_text import Shape, cuda_text, family_count, records
 from kernels.executor import Device, Inputs, Run, canonical
 from kernels.program import Program
 
@@ -23,6 +24,15 @@ SHARE_OF_FREE_MEMORY = 0.8
 
 REGISTERS = 65_536
 """Registers of a multiprocessor, on every architecture since compute capability 3.5; handed out by eights a thread."""
+
+
+PLACES = 2**32
+"""Values of a family that a kernel's 32-bit places can reach."""
+
+SPILL, AMPLE = 32, 4
+"""Where at most so many blocks fit, one block more is worth that many spilled bytes a thread: with all streamed metrics
+111 became 124 G bar-steps/s on an H200 (docs/benchmarks/sweep_cuda.md).
+"""
 
 
 class DeviceMemoryError(MemoryError):
@@ -98,7 +108,14 @@ class CudaExecutor:
         rows = np.zeros((len(inputs.rows), record.width), self._real)
         rows[:, : len(record.varying)] = inputs.rows[:, list(record.varying)]
         settings = [self._real(inputs.rows[0, row]) for row in record.settings]
-        families = [cupy.asarray(f, dtype=self._real, order="C") for f in inputs.families[: family_count(program)]]
+        read = inputs.families[: family_count(program)]
+        for family in read:
+            if math.prod(family.shape) >= PLACES:
+                raise DeviceMemoryError(
+                    f"a family of rows holds {family.shape[0]:,} bars x {family.shape[1]:,} assignments, {PLACES:,} values "
+                    "is the limit: give a smaller row_bytes, so that lanes run in chunks, or fewer bars"
+                )
+        families = [cupy.asarray(family, dtype=self._real, order="C") for family in read]
         return [cupy.asarray(rows), cupy.asarray(inputs.event.view(np.uint8)), settings, families]
 
     def _launch(
@@ -116,29 +133,30 @@ class CudaExecutor:
 
         rows, event, settings, families = shared
         count = part.stop - part.start
-        final = self._states(states[:, part])
-        outputs = cupy.empty((len(program.outputs), stop - start, count), self._real)
-        lanes = cupy.asarray(np.ascontiguousarray(inputs.lanes[:, part], dtype=self._real))
         index = cupy.asarray(np.ascontiguousarray(inputs.index[:, part], dtype=np.int32))
         order = _order(index, count)
+        lanes = cupy.asarray(np.ascontiguousarray(inputs.lanes[:, part], dtype=self._real))
+        final = self._states(states[:, part], order)
+        if order is not None:
+            index, lanes = index[:, order], lanes[:, order] if len(lanes) else lanes
+        outputs = cupy.empty((len(program.outputs), stop - start, count), self._real)
         pairs = [value for family in families for value in (family, np.int32(family.shape[1]))]
         numbers = [np.int32(start), np.int32(stop), np.int32(count)]
         kernel = self._kernel(program)
-        threads = (self.shape or SHAPES[self.precision]).threads
+        threads = (self.shape or Shape()).threads
         begun, ended = cupy.cuda.Event(), cupy.cuda.Event()
         begun.record()
-        blocks = -(-count // threads)
-        arguments = (rows, event, order, index, lanes, final, outputs, *numbers, *settings, *pairs)
-        kernel.function((blocks,), (threads,), arguments)
+        arguments = (rows, event, index, lanes, final, outputs, *numbers, *settings, *pairs)
+        kernel.function((-(-count // threads),), (threads,), arguments)
         ended.record()
         ended.synchronize()
         self.kernel_seconds += cupy.cuda.get_elapsed_time(begun, ended) / 1e3
         self.launches += 1
         self.peak_bytes = max(self.peak_bytes, cupy.get_default_memory_pool().used_bytes())
-        return final, outputs
+        return _in_order(final, order), _in_order(outputs, order)
 
-    def _states(self, states: NDArray[np.float64]) -> Any:
-        """The states on the device; one that starts alike in all lanes is filled there, not sent."""
+    def _states(self, states: NDArray[np.float64], order: Any) -> Any:
+        """The states on the device, by thread; one that starts alike in all lanes is filled there, not sent."""
         import cupy
 
         final = cupy.empty(states.shape, self._real)
@@ -146,7 +164,8 @@ class CudaExecutor:
             if len(values) and np.all(values == values[0]):
                 final[place] = values[0]
             else:
-                final[place] = cupy.asarray(values)
+                sent = cupy.asarray(values, dtype=self._real)
+                final[place] = sent if order is None else sent[order]
         return final
 
     def _kernel(self, program: Program) -> Kernel:
@@ -157,27 +176,34 @@ class CudaExecutor:
         return self._chosen[program]
 
     def _best(self, program: Program) -> Kernel:
-        """The kernel with the most blocks on a multiprocessor that keeps all values in registers."""
+        """The kernel with the most blocks on a multiprocessor that keeps all values in registers, but for few bytes where
+        few blocks fit; of those the most unrolled.
+        """
         if self._modules is None:
             self._modules = Modules(self.cache)
-        shape = self.shape or SHAPES[self.precision]
-        plain = self._modules.kernel(cuda_text(program, self.precision, shape))
         if self.shape is not None or program.outputs:  # a program that records every bar runs few lanes
-            return plain
-        blocks = REGISTERS // (-(-plain.registers // 8) * 8 * shape.threads)
-        for wanted in (blocks + 1, blocks):
-            crowded = self._modules.kernel(cuda_text(program, self.precision, replace(shape, blocks=wanted)))
-            if crowded.local_bytes == 0:
-                return crowded
+            return self._compiled(program, self.shape or Shape())
+        plain = self._compiled(program, Shape())
+        blocks = REGISTERS // (-(-plain.registers // 8) * 8 * Shape().threads)
+        for wanted in (blocks + 1, blocks) if self.precision == "fp64" else (blocks,):
+            shapes = (Shape(blocks=wanted, unroll=unroll) for unroll in (4, 2, 1))
+            spilled = SPILL if wanted > blocks and blocks <= AMPLE else 0
+            if self._compiled(program, Shape(blocks=wanted)).local_bytes <= spilled:
+                return next(k for k in (self._compiled(program, shape) for shape in shapes) if k.local_bytes <= spilled)
         return plain
+
+    def _compiled(self, program: Program, shape: Shape) -> Kernel:
+        assert self._modules is not None
+        return self._modules.kernel(cuda_text(program, self.precision, shape))
 
     def _lanes_at_once(self, program: Program, bars: int, count: int) -> int:
         import cupy
 
         size = np.dtype(self._real).itemsize
         lane_values = sum(item.op == "lane" for item in program.instructions)
-        needed = size * (len(program.states) + lane_values + len(program.outputs) * bars)
-        needed += 4 * (family_count(program) + 3)
+        # twice: in the order of the threads and in that of the lanes
+        needed = 2 * size * (len(program.states) + lane_values + len(program.outputs) * bars)
+        needed += 2 * 4 * (family_count(program) + 2)
         pool = cupy.get_default_memory_pool()
         free = cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes()
         limit = int(free * SHARE_OF_FREE_MEMORY) if self.memory is None else self.memory
@@ -189,12 +215,23 @@ class CudaExecutor:
 
 
 def _order(index: Any, count: int) -> Any:
-    """Lanes in the order in which threads take them: neighbours read the same or neighbouring addresses."""
+    """Which lane each thread runs, so that neighbours read the same or neighbouring addresses; None: in their order."""
     import cupy
 
     if len(index) == 0 or count <= 1:
-        return cupy.arange(count, dtype=np.int32)
-    return cupy.lexsort(index).astype(np.int32)
+        return None
+    return cupy.lexsort(index)
+
+
+def _in_order(values: Any, order: Any) -> Any:
+    """What the threads left, by lane: the last axis put back."""
+    import cupy
+
+    if order is None or values.size == 0:
+        return values
+    ordered = cupy.empty_like(values)
+    ordered[..., order] = values
+    return ordered
 
 
 def _download(array: Any) -> NDArray[Any]:

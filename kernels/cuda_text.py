@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.opcodes import BOOL, F64, OPCODES
-from kernels.program import Instruction, Program
+from kernels.counters import counting_states, whole_registers
+from kernels.opcodes import BOOL, OPCODES
+from kernels.program import Program
 from kernels.sinking import Branch, otherwise, schedule
 from kernels.specialise import quiet
 
@@ -25,29 +26,26 @@ _CANONICAL = {
     "fp32": "__int_as_float(0x7fc00000)",
 }
 
-_PREFETCH = (
-    "__device__ __forceinline__ void prefetch(const real* address) {",
+_AFRESH = (
+    "__device__ __forceinline__ size_t afresh(size_t place) {",
     "#ifdef __CUDA_ARCH__",
-    '    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));',
+    '    asm volatile("" : "+l"(place));',
     "#endif",
+    "    return place;",
     "}",
 )
+"""A place as a number that the compiler cannot trace: without it the addresses of all states, known before the loop,
+would sit in registers until the end.
+"""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How a program is laid over the device: threads a block, blocks wanted on a multiprocessor, bars unrolled, and how
-    many bars ahead families are called into the nearest cache (0: not at all).
-    """
+    """How a program is laid over the device: threads a block, blocks wanted on a multiprocessor, bars unrolled."""
 
     threads: int = 128
     blocks: int = 1
     unroll: int = 1
-    ahead: int = 1
-
-
-SHAPES = {"fp64": Shape(), "fp32": Shape(unroll=4, ahead=0)}
-"""What was fastest on an H200 without spilling (docs/benchmarks/sweep_cuda.md)."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +77,15 @@ def family_count(program: Program) -> int:
     return 1 + max((item.detail[0] for item in program.instructions if item.op == "family"), default=-1)
 
 
-def cuda_text(program: Program, precision: str = "fp64", shape: Shape | None = None) -> str:
+def cuda_text(program: Program, precision: str = "fp64", shape: Shape = Shape()) -> str:
     """Source of the kernel ``run``; pure function of its arguments.
 
     ``run`` advances ``count`` lanes over bars [start, stop): ``rows`` [bars, record], ``event`` [bars], ``index``
     [families, lanes], ``lanes`` [lane values, lanes], ``states`` [states, lanes], updated in place,
     ``outputs`` [outputs, stop - start, lanes]; settings by value, so that they take no registers; and for each family
-    its matrix and its number of columns. Thread n runs lane ``order[n]``.
+    its matrix and its number of columns, together fewer than 2^32 values. A thread is a lane.
     """
-    printer = _Printer(program, precision, shape or SHAPES[precision])
+    printer = _Printer(program, precision, shape)
     return "\n".join(printer.lines()) + "\n"
 
 
@@ -105,6 +103,7 @@ class _Printer:
         self.records = records(program)
         self.families = family_count(program)
         self.state = {state.name: place for place, state in enumerate(program.states)}
+        self.counting = counting_states(program, _shorter(program))
         self.lanes = sorted({item.detail for item in program.instructions if item.op == "lane"})
 
     def lines(self) -> list[str]:
@@ -115,7 +114,7 @@ class _Printer:
             f"typedef {real}2 real2;",
             "",
             f"__device__ __forceinline__ real canonical(real x) {{ return x != x ? {_CANONICAL[self.precision]} : x; }}",
-            *(_PREFETCH if self._prefetches else ()),
+            *_AFRESH,
             "",
             f'extern "C" __global__ void __launch_bounds__({self.shape.threads}, {self.shape.blocks})',
             f"run({', '.join(self._parameters())}) {{",
@@ -123,15 +122,10 @@ class _Printer:
             "}",
         ]
 
-    @property
-    def _prefetches(self) -> bool:
-        return self.families > 0 and self.shape.ahead > 0
-
     def _parameters(self) -> list[str]:
         fixed = [
             "const real* __restrict__ rows",
             "const unsigned char* __restrict__ event",
-            "const int* __restrict__ order",
             "const int* __restrict__ index",
             "const real* __restrict__ lanes",
             "real* __restrict__ states",
@@ -148,40 +142,33 @@ class _Printer:
         ]
 
     def _body(self) -> list[str]:
-        width = self.records.width
         lines = [
-            "const int thread = blockIdx.x * blockDim.x + threadIdx.x;",
-            "if (thread >= count) return;",
-            "const int lane = order[thread];",
+            "const int lane = blockIdx.x * blockDim.x + threadIdx.x;",
+            "if (lane >= count) return;",
             "const size_t all = count;",
-            *(f"real s{place} = states[{place} * all + lane];" for place in self.state.values()),
+            *(self._opening(name, place) for name, place in self.state.items()),
             *(f"const real lane{place} = lanes[{place} * all + lane];" for place in self.lanes),
-            *(
-                f"const real* f{place} = family{place} + (size_t)start * columns{place} + index[{place} * all + lane];"
-                for place in range(self.families)
-            ),
-            f"const real* record = rows + (size_t)start * {width};",
+            *(f"const unsigned f{place} = index[{place} * all + lane];" for place in range(self.families)),
         ]
         if self.program.outputs:
             lines.append("real* out = outputs + lane;")
-        moves = [f"record += {width}", *(f"f{place} += columns{place}" for place in range(self.families))]
-        if self.program.outputs:
-            moves.append("out += all")
         return [
             *lines,
             f"#pragma unroll {self.shape.unroll}",
-            f"for (int t = start; t < stop; ++t, {', '.join(moves)}) {{",
-            *_indented(1, [*self._calls_ahead(), *self._bar()]),
+            f"for (int t = start; t < stop; ++t{', out += all' if self.program.outputs else ''}) {{",
+            f"    const real* record = rows + (size_t)t * {self.records.width};",
+            *_indented(1, self._bar()),
             "}",
-            *(f"states[{place} * all + lane] = canonical(s{place});" for place in self.state.values()),
+            "real* last = states + afresh(lane);",
+            *(f"last[{place} * all] = {self._closing(name, place)};" for name, place in self.state.items()),
         ]
 
-    def _calls_ahead(self) -> list[str]:
-        if not self._prefetches:
-            return []
-        ahead = self.shape.ahead
-        calls = [f"prefetch(f{place} + {ahead} * (size_t)columns{place});" for place in range(self.families)]
-        return [f"if (t + {ahead} < stop) {{ {' '.join(calls)} }}"]
+    def _opening(self, name: str, place: int) -> str:
+        kept = f"states[{place} * all + lane]"
+        return f"int s{place} = (int){kept};" if name in self.counting else f"real s{place} = {kept};"
+
+    def _closing(self, name: str, place: int) -> str:
+        return f"(real)s{place}" if name in self.counting else f"canonical(s{place})"
 
     def _bar(self) -> list[str]:
         if not self.program.events:
@@ -195,6 +182,7 @@ class _Printer:
         ]
 
     def _step(self, program: Program) -> list[str]:
+        self.whole = whole_registers(program, self.counting)
         lines = self._loads(program)
         for part in schedule(program):
             if isinstance(part, Branch):
@@ -203,8 +191,8 @@ class _Printer:
                 lines.append(f"const {self._define(program, part)}")
         steps = "(size_t)(stop - start) * all"
         for place, output in enumerate(program.outputs):
-            lines.append(f"out[{place} * {steps}] = canonical(v{output.register});" if place else
-                         f"*out = canonical(v{output.register});")  # fmt: skip
+            value = f"canonical({self._operand(program, output.register)})"
+            lines.append(f"out[{place} * {steps}] = {value};" if place else f"*out = {value};")
         for state in program.states:
             item = program.instructions[state.register]
             if not (item.op == "state" and item.detail == state.name):
@@ -221,7 +209,7 @@ class _Printer:
         for member in branch.members:
             if member not in branch.local:
                 kept = otherwise(program, member)
-                kind = _type(program.instructions[member])
+                kind = self._type(program, member)
                 lines.append(f"{kind} v{member} = {'false' if kept is None else f'v{kept}'};")
         body = []
         for register in branch.body:
@@ -231,19 +219,36 @@ class _Printer:
         return [*lines, f"if (v{branch.condition}) {{", *_indented(1, body), "}"]
 
     def _define(self, program: Program, register: int) -> str:
-        item = program.instructions[register]
-        return f"{_type(item)} v{register} = {self._expression(item)};"
+        return f"{self._type(program, register)} v{register} = {self._expression(program, register)};"
 
-    def _expression(self, item: Instruction) -> str:
+    def _type(self, program: Program, register: int) -> str:
+        item = program.instructions[register]
+        return "bool" if item.type == BOOL else "int" if self._integer(program, register) else "real"
+
+    def _integer(self, program: Program, register: int) -> bool:
+        return register in self.whole and program.instructions[register].op != "constant"
+
+    def _operand(self, program: Program, register: int, *, whole: bool = False) -> str:
+        """A register as an operand: of an instruction over whole numbers, or of one over floats."""
+        item = program.instructions[register]
+        if whole and item.op == "constant" and item.type != BOOL:
+            return str(int(item.detail))
+        return f"v{register}" if whole or not self._integer(program, register) else f"(real)v{register}"
+
+    def _expression(self, program: Program, register: int) -> str:
+        item = program.instructions[register]
         if item.op in OPCODES:
-            return OPCODES[item.op].cuda.format(*(f"v{operand}" for operand in item.operands))
+            numbers = item.operands[1:] if item.op == "select" else item.operands
+            whole = self._integer(program, register) or (item.type == BOOL and self.whole.issuperset(numbers))
+            return OPCODES[item.op].cuda.format(*(self._operand(program, n, whole=whole) for n in item.operands))
         if item.op == "constant":
             return self._number(item.detail)
         if item.op == "state":
             return f"s{self.state[item.detail]}"
         if item.op == "family":
             family, lag = item.detail
-            return f"__ldg(f{family}{f' - {lag} * (size_t)columns{family}' if lag else ''})"
+            bar = f"(t - {lag})" if lag else "t"
+            return f"__ldg(family{family} + ({bar} * (unsigned)columns{family} + f{family}))"
         if item.op == "lane":
             found = f"lane{item.detail}"
         elif item.detail in self.records.settings:
@@ -269,10 +274,6 @@ class _Printer:
             )
             return f"-{bits}" if content < 0 else bits
         return content.hex() + ("f" if self.precision == "fp32" else "")
-
-
-def _type(item: Instruction) -> str:
-    return "real" if item.type == F64 else "bool"
 
 
 def _indented(levels: int, lines: Iterable[str]) -> list[str]:

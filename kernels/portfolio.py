@@ -133,9 +133,9 @@ def exit_price(bar: BarInputs) -> Number:
     return where(bar.rolled, bar.old_price, bar.open)
 
 
-def solvent(desired_contracts: Number, lowest_equity: Number) -> Number:
-    """What is desired while the lowest equity so far is above zero; a ruined account is closed and stays flat."""
-    return where(lowest_equity > 0.0, desired_contracts, 0.0)
+def while_solvent(desired_contracts: Number, solvent: Number) -> Number:
+    """What is desired while ``solvent`` is 1; an account whose equity reached 0 is closed and stays flat."""
+    return where(solvent > 0.0, desired_contracts, 0.0)
 
 
 def portfolio_step(state: PortfolioState, bar: BarInputs, desired_contracts: Number, terms: Terms) -> PortfolioState:

@@ -28,7 +28,7 @@ ROLLED, MASKED, PERIOD_END = "bar rolled", "bar masked", "period end"
 EVENTS = frozenset({ROLLED, MASKED, PERIOD_END})
 """Boolean columns that are rarely true."""
 
-RECORDED = ("target", "position", "equity", "profit", "costs")
+RECORDED = ("target", "position", "equity", "profit", "costs", "fills", "contracts", "notional")
 """What a trace records at every bar, in this order."""
 
 
@@ -71,7 +71,7 @@ def account_graph(strategy: Strategy, conditions: Conditions) -> Graph:
         TARGET: 0.0,
         **{f"{name} {bars}": start for bars in delays for name, start in (("delayed", 0.0), ("given", 1.0))},
         **_CARRIED,
-        "lowest": conditions.capital,
+        "solvent": 1.0,
         **tallies.start(conditions.capital),
         **({"equity_sum": 0.0} if conditions.decides_and_fills else {}),
     }
@@ -136,10 +136,10 @@ def _account_step(
         "position": portfolio.position,
         "profit": portfolio.profit,
         "costs": portfolio.costs,
-        "lowest": where(equity < states["lowest"], equity, states["lowest"]),
+        "solvent": where(equity <= 0.0, 0.0, states["solvent"]),
         **tallies.step({name: states[name] for name in tallies.start(1.0)}, moment, terms),
     }
-    values = (target, portfolio.position, equity, portfolio.profit, portfolio.costs)
+    values = (target, portfolio.position, equity, portfolio.profit, portfolio.costs, *tallies.traded(fills, terms))
     return following, dict(zip(RECORDED, values, strict=True))
 
 
@@ -149,7 +149,7 @@ def _account(states: Mapping[str, Value]) -> Account:
         states["sized"],
         stops.Levels(states["stop"], states["goal"]),
         stops.Block(states["stopped"], states["held since"]),
-        states["lowest"],
+        states["solvent"],
     )
 
 

@@ -21,7 +21,11 @@ RELATIVE_SPREAD = 1e-12
 
 @dataclass(frozen=True)
 class Totals:
-    """Final states of a run, each [lanes], and what they are measured against."""
+    """Final states of a run, each [lanes], and what they are measured against.
+
+    ``blocks``: sums and sums of squares of the returns over blocks of periods [2, blocks, lanes] and each block's
+    periods, where they were asked for.
+    """
 
     states: Mapping[str, Array]
     capital: float
@@ -29,6 +33,7 @@ class Totals:
     periods: int
     periods_per_year: float
     terms: Terms
+    blocks: tuple[Array, NDArray[np.int64]] | None = None
 
     def __getitem__(self, name: str) -> Array:
         return self.states[name]
@@ -56,7 +61,12 @@ def total_return(t: Totals) -> Array:
 
 def solvent(t: Totals, values: Array) -> Array:
     """The values, NaN where the account is ruined."""
-    return np.where(t["lowest"] > 0.0, values, np.nan)
+    return np.where(t["solvent"] > 0.0, values, np.nan)
+
+
+def extreme(t: Totals, values: Array) -> Array:
+    """The best or worst return, NaN where no period had one or the account is ruined."""
+    return solvent(t, np.where(np.isinf(values), np.nan, values))
 
 
 def ratio(above: Array, below: Array | float) -> Array:

@@ -4,20 +4,22 @@ Plain functions over floats, arrays and traced values. Every tally that no reque
 program (``kernels.trace.pruned``), so adding one here costs nothing where it is not used.
 """
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from kernels.fills import Fill
 from kernels.portfolio import Terms, exit_price, money, trading_costs
-from kernels.values import Number, Truth, absolute, isnan, logical_and, where
+from kernels.values import Number, Truth, absolute, isnan, logical_and, logical_not, where
 
 Tallies = Mapping[str, Number]
 
 _FROM_ZERO = (
     "drawdown", "since_peak", "longest_drawdown", "fall_squares",
+    "block_sum", "block_squares",
     "return_sum", "return_squares", "return_cubes", "return_fourths", "gain_sum", "loss_sum", "downside_squares",
     "gains", "best_return", "worst_return", "benchmark_sum", "benchmark_squares", "benchmark_product",
-    "exposed_bars", "age", "held_bars", "contracts_traded", "notional_traded", "fills",
+    "age", "held_bars", "contracts_traded", "notional_traded", "fills",
     "trades", "wins", "losses", "won", "lost", "trade_squares", "trade_returns", "worth",
 )  # fmt: skip
 
@@ -40,12 +42,12 @@ class Moment(NamedTuple):
 def start(capital: float) -> dict[str, float]:
     """All tallies after the first scored bar, at whose close the account is flat and its equity the capital."""
     money_like = dict.fromkeys(("peak", "period_peak", "period_equity", "equity_sum"), capital)
-    # no period is over yet: of the extremes, NaN is replaced by the first
+    # no period is over yet: the first replaces the extremes
     return {
         **money_like,
         **dict.fromkeys(_FROM_ZERO, 0.0),
-        "best_return": float("nan"),
-        "worst_return": float("nan"),
+        "best_return": -math.inf,
+        "worst_return": math.inf,
         "benchmark_opening": float("nan"),
     }
 
@@ -69,7 +71,7 @@ def step(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Number]:
 
 def _drawdown(tallies: Tallies, moment: Moment) -> dict[str, Number]:
     """Highest equity so far, the capital included, the worst equity / peak - 1, and the longest time between touches of
-    the peak, in bars, at every bar's close.
+    the peak, in bars, at every bar's close; a fall that lasts to the end is ``since_peak`` alone.
     """
     peak, worst = where(moment.equity > tallies["peak"], moment.equity, tallies["peak"]), tallies["drawdown"]
     # a fall that is not within a millionth of the worst one needs no division, the dearest operation of a bar
@@ -77,22 +79,28 @@ def _drawdown(tallies: Tallies, moment: Moment) -> dict[str, Number]:
     fall = moment.equity / peak - 1.0
     since, longest = tallies["since_peak"], tallies["longest_drawdown"]
     below = moment.equity < peak
-    lasted = where(below | (since > 0.0), since + 1.0, 0.0)
+    lasted = since + 1.0
+    recovered = logical_not(below) & ((since > 0.0) & (lasted > longest))
     return {
         "peak": peak,
         "drawdown": where(near & (fall < worst), fall, worst),
-        "since_peak": where(below, since + 1.0, 0.0),
-        "longest_drawdown": where(lasted > longest, lasted, longest),
+        "since_peak": where(below, lasted, 0.0),
+        "longest_drawdown": where(recovered, lasted, longest),
     }
 
 
 def _falls(tallies: Tallies, moment: Moment) -> dict[str, Number]:
-    """Squares of equity / peak - 1 at the ends of periods, the peak being that of the ends and the capital."""
-    ends, equity, peak = moment.period_end, moment.equity, tallies["period_peak"]
+    """Squares of equity / peak - 1 at the ends of periods, the peak being that of the ends and the capital: where every
+    bar ends one, the peak of all bars.
+    """
+    every_bar = moment.period_end is True
+    ends, equity, peak = moment.period_end, moment.equity, tallies["peak" if every_bar else "period_peak"]
     raised = where(equity > peak, equity, peak)
     fall = equity / raised - 1.0
-    fallen = logical_and(ends, equity < raised)
     squares = tallies["fall_squares"]
+    if every_bar:  # nearly every bar is below the peak; at it the fall is 0
+        return {"period_peak": tallies["period_peak"], "fall_squares": squares + fall * fall}
+    fallen = logical_and(ends, equity < raised)
     return {
         "period_peak": where(ends, raised, peak),
         "fall_squares": where(fallen, squares + fall * fall, squares),
@@ -108,7 +116,10 @@ def _gain(tallies: Tallies, moment: Moment) -> tuple[Number, Truth]:
 
 
 def _returns(tallies: Tallies, moment: Moment) -> dict[str, Number]:
-    """Simple returns of whole periods: profit over the equity at the period's start, the first one over the capital."""
+    """Simple returns of whole periods: profit over the equity at the period's start, the first one over the capital.
+
+    The ``block`` tallies are set to 0 from outside between blocks of periods (``kernels.block_sums``).
+    """
     gain, moved = _gain(tallies, moment)
     square = gain * gain
     lost = logical_and(moved, gain < 0.0)
@@ -116,6 +127,8 @@ def _returns(tallies: Tallies, moment: Moment) -> dict[str, Number]:
         "period_equity": where(moment.period_end, moment.equity, tallies["period_equity"]),
         "return_sum": where(moved, tallies["return_sum"] + gain, tallies["return_sum"]),
         "return_squares": where(moved, tallies["return_squares"] + square, tallies["return_squares"]),
+        "block_sum": where(moved, tallies["block_sum"] + gain, tallies["block_sum"]),
+        "block_squares": where(moved, tallies["block_squares"] + square, tallies["block_squares"]),
         "downside_squares": where(lost, tallies["downside_squares"] + square, tallies["downside_squares"]),
     }
 
@@ -129,8 +142,8 @@ def _shape(tallies: Tallies, moment: Moment) -> dict[str, Number]:
     won, lost = logical_and(moved, gain > 0.0), logical_and(moved, gain < 0.0)
     flat = where(moved, gain, 0.0)
     best, worst = tallies["best_return"], tallies["worst_return"]
-    better = logical_and(moment.period_end, isnan(best) | (flat > best))
-    worse = logical_and(moment.period_end, isnan(worst) | (flat < worst))
+    better = logical_and(moment.period_end, flat > best)
+    worse = logical_and(moment.period_end, flat < worst)
     return {
         "return_cubes": where(moved, tallies["return_cubes"] + square * gain, tallies["return_cubes"]),
         "return_fourths": where(moved, tallies["return_fourths"] + square * square, tallies["return_fourths"]),
@@ -167,13 +180,19 @@ def _benchmark(tallies: Tallies, moment: Moment) -> dict[str, Number]:
 
 
 def _exposure(tallies: Tallies, moment: Moment) -> dict[str, Number]:
-    """Bars with a position at the close, those of the open round trip, and equity summed for its mean."""
-    exposed = moment.position != 0.0
+    """Bars of the open round trip with a position at the close, and equity summed for its mean."""
     return {
-        "exposed_bars": where(exposed, tallies["exposed_bars"] + 1.0, tallies["exposed_bars"]),
-        "age": where(exposed, tallies["age"] + 1.0, 0.0),
+        "age": where(moment.position != 0.0, tallies["age"] + 1.0, 0.0),
         "equity_sum": tallies["equity_sum"] + moment.equity,
     }
+
+
+def traded(fills: tuple[Fill, ...], terms: Terms) -> tuple[Number, Number, Number]:
+    """(fills, contracts, notional in money) of one bar."""
+    running: dict[str, Number] = dict.fromkeys(("fills", "contracts_traded", "notional_traded"), 0.0)
+    for fill in fills:
+        running |= _traded(running, fill, terms)
+    return running["fills"], running["contracts_traded"], running["notional_traded"]
 
 
 def _traded(tallies: Tallies, fill: Fill, terms: Terms) -> dict[str, Number]:

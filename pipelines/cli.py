@@ -23,8 +23,19 @@ COMMANDS = {
     "plan": "what would run and what is cached, and why, without running",
     "graph": "the flow, drawn",
     "runs": "records of past runs; `pipeline runs RUN` shows one, `pipeline runs RUN OTHER` compares two",
+    "clean": "the store's size by node; budget=20GB evicts what was used least recently",
     "doctor": "this machine: GPUs, versions, what would fall back and why",
     "sample": "writes the sample data set: pipeline sample DIR [edge=real|power|0] [seed=7]",
+}
+
+OWN_FLAGS = {
+    "--calibrate": ("doctor", "measure this machine for executor=auto"),
+    "--fallbacks": ("runs", "why sweeps fell back to the CPU, counted"),
+    "--dry-run": ("clean", "say what would be removed"),
+}
+OWN_VALUES = {
+    "--reproduce": ("run", "RUN", "rerun a recorded run and compare every artefact"),
+    "--svg": ("graph", "FILE", "draw it to a file"),
 }
 
 
@@ -56,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(options, f"{type(error).__name__}: {error}{hint}", ExitCode.NODE_FAILED)
 
 
-def _parse(arguments: Sequence[str]) -> Options:
+def _parser() -> argparse.ArgumentParser:
     lines = "\n".join(f"  {name:<8} {text}" for name, text in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="pipeline",
@@ -70,11 +81,16 @@ def _parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--debug", action="store_true", help="full tracebacks")
-    parser.add_argument("--calibrate", action="store_true", help="doctor: measure this machine for executor=auto")
-    parser.add_argument("--fallbacks", action="store_true", help="runs: why sweeps fell back to the CPU, counted")
-    parser.add_argument("--reproduce", metavar="RUN", default="", help="run: rerun a recorded run, compare every artefact")
-    parser.add_argument("--svg", type=Path, metavar="FILE", help="graph: draw it to a file")
+    for flag, (owner, text) in OWN_FLAGS.items():
+        parser.add_argument(flag, action="store_true", help=f"{owner}: {text}")
+    for flag, (owner, value, text) in OWN_VALUES.items():
+        parser.add_argument(flag, metavar=value, default="", help=f"{owner}: {text}")
     parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
+    return parser
+
+
+def _parse(arguments: Sequence[str]) -> Options:
+    parser = _parser()
     if not arguments:
         parser.print_help(sys.stderr)
         parser.exit(ExitCode.USAGE)
@@ -85,14 +101,9 @@ def _parse(arguments: Sequence[str]) -> Options:
         parser.exit(
             ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"
         )
-    if known.calibrate and known.command != "doctor":
-        parser.exit(ExitCode.USAGE, "pipeline: --calibrate belongs to `pipeline doctor`\n")
-    if known.fallbacks and known.command != "runs":
-        parser.exit(ExitCode.USAGE, "pipeline: --fallbacks belongs to `pipeline runs`\n")
-    if known.reproduce and known.command != "run":
-        parser.exit(ExitCode.USAGE, "pipeline: --reproduce belongs to `pipeline run`\n")
-    if known.svg and known.command != "graph":
-        parser.exit(ExitCode.USAGE, "pipeline: --svg belongs to `pipeline graph`\n")
+    for flag, (owner, *_) in {**OWN_FLAGS, **OWN_VALUES}.items():
+        if getattr(known, flag.strip("-").replace("-", "_")) and known.command != owner:
+            parser.exit(ExitCode.USAGE, f"pipeline: {flag} belongs to `pipeline {owner}`\n")
     return Options(
         known.command,
         tuple(known.words),
@@ -102,8 +113,9 @@ def _parse(arguments: Sequence[str]) -> Options:
         known.config,
         known.calibrate,
         known.fallbacks,
+        known.dry_run,
         reproduce=known.reproduce,
-        svg=known.svg,
+        svg=Path(known.svg) if known.svg else None,
     )
 
 

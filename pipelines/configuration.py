@@ -13,7 +13,7 @@ from typing import Any
 import pydantic
 
 from pipelines.errors import ConfigurationError
-from pipelines.redaction import is_secret, learn, names_withheld
+from pipelines.redaction import is_secret, learn, names_withheld, withheld
 from pipelines.settings import Settings
 from pipelines.yaml_text import parse_yaml, read_yaml
 
@@ -46,9 +46,9 @@ def recorded_settings(tree: Mapping[str, Any], overrides: Sequence[str], free: S
     Raises ConfigurationError for any other key, and for a withheld one that is not given. Options of the store are left out.
     """
     whole = {name: item for name, item in tree.items() if name != "store_options"}
-    withheld = names_withheld(whole)
+    hidden = names_withheld(whole)
     for key, raw in (_split(text) for text in overrides):
-        if key not in (*free, *withheld) and not key.startswith("store"):
+        if key not in (*free, *hidden) and not key.startswith("store"):
             raise ConfigurationError(f"{key}: a run is reproduced with its own configuration; leave {key} out")
         if not key.startswith("store"):
             _apply(whole, key, raw)
@@ -71,6 +71,11 @@ def build(kind: type, tree: Any, path: str) -> Any:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join([path] * bool(path) + [str(part) for part in first["loc"]])
+        if first["type"] == "missing":
+            raise ConfigurationError(
+                f"configuration {where} is missing: a file given with --config takes the place of configs/default.yaml and "
+                "holds every key; copy that file and change the copy"
+            ) from None
         reason = first["msg"].removeprefix("Value error, ")
         untold = first["type"] == "value_error" or any(is_secret(part) for part in where.split("."))
         given = "" if untold else f" (given {first['input']!r})"
@@ -78,8 +83,14 @@ def build(kind: type, tree: Any, path: str) -> Any:
 
 
 def as_tree(settings: Any) -> dict[str, Any]:
-    """Return the settings as plain JSON values, in declaration order: what a run stores and its keys hash."""
-    return typing.cast(dict[str, Any], _adapter(typing.cast(Any, type(settings))).dump_python(settings, mode="json"))
+    """Return the settings as plain JSON values, in declaration order: what a run stores and its keys hash.
+
+    Of `store_options`, which may hold credentials, only the names are kept.
+    """
+    tree: dict[str, Any] = _adapter(typing.cast(Any, type(settings))).dump_python(settings, mode="json")
+    if "store_options" in tree:
+        tree["store_options"] = withheld(tree["store_options"])
+    return tree
 
 
 @lru_cache(maxsize=256)
@@ -144,7 +155,7 @@ def _declared(kind: Any, parts: Sequence[str], key: str) -> Any:
             return Any
         elif _is_mapping(kind):
             kind = typing.get_args(kind)[1]
-        else:
+        elif kind is not Any:
             raise ConfigurationError(f"unknown key {key!r}: {'.'.join(parts[:position])} is a single value")
     return kind
 

@@ -1,7 +1,9 @@
 """Runs a graph on a Dask cluster through futures; the only file that submits work to Dask."""
 
+import contextlib
 import heapq
 import queue
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +16,7 @@ from pipelines.store import Store
 from pipelines.task_execution import Assignment, Outcome, assign, perform
 from pipelines.watching import Unwatched, Watcher
 
+RESTART_SECONDS = 30
 TOPIC = "walkfold"  # of the events in which a worker says that it begins a task
 
 
@@ -148,7 +151,7 @@ class _Drive:
                 del self.running[key]
                 self.client.cancel([self.futures.pop(key)])
                 if worker.startswith("tcp"):
-                    self.client.restart_workers([worker])
+                    threading.Thread(target=_restart, args=(self.client, worker), daemon=True).start()
                 self.retry(task, _timed_out(task))
 
     def _submit(self, task: Task) -> None:
@@ -171,6 +174,12 @@ def _perform(assignment: Assignment, key: str) -> Outcome:
     worker = get_worker()
     worker.log_event(TOPIC, {"key": key, "task": assignment.task, "worker": worker.address})
     return perform(assignment)
+
+
+def _restart(client: Any, worker: str) -> None:
+    """Ask for a new worker process; waited for aside, as distributed may not notice that it is back."""
+    with contextlib.suppress(Exception):
+        client.restart_workers([worker], timeout=RESTART_SECONDS)
 
 
 def _timed_out(task: Task) -> NodeError:

@@ -15,6 +15,7 @@ from pipelines import artefacts
 from pipelines.errors import UsageError
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.store import Store
+from pipelines.store_opening import store_at
 
 TASK = "feature_set"
 SHORTEST_KEY = 8
@@ -38,6 +39,11 @@ class OpenFeatureSet:
 
     def __len__(self) -> int:
         return len(self.features)
+
+    def __repr__(self) -> str:
+        """Name the set and its size; the values would fill a screen."""
+        valid = int(self.valid.sum())
+        return f"OpenFeatureSet({self.key[:12]}: {len(self)} bars, {len(self.names)} features, {valid} rows valid)"
 
     def select(self, columns: Sequence[str] | None = None, rows: slice | NDArray[Any] | None = None) -> "OpenFeatureSet":
         """Return the named feature columns and the rows of a slice, a bool mask or row numbers.
@@ -90,14 +96,14 @@ def open_feature_set(store: Store | Path | str, key: str | None = None) -> OpenF
     """Open a feature set.
 
     Args:
-        store: a store or its folder.
+        store: a store (of one that needs options: pipelines.store_opening.store_at), its folder or its URL.
         key: its content key or the first 8 or more characters of it; without one the last that was built.
 
     Raises:
         UsageError: there is none, or several have this beginning.
         CorruptArtefactError: its bytes differ from its manifest.
     """
-    opened = store if isinstance(store, Store) else Store(Path(store).resolve())
+    opened = store if isinstance(store, Store) else store_at(store)
     found = _last(opened) if key is None else _matching(opened, key)
     folder = opened.verified(found)
     names = tuple(artefacts.read_parts(folder, FeatureSet, "names"))
@@ -120,18 +126,18 @@ def _mapped(path: Path) -> NDArray[Any]:
 def _last(store: Store) -> str:
     remembered = store.remembered(TASK)
     if not remembered or store.manifest(remembered[0]["key"]) is None:
-        raise UsageError(f"the store {store.root} holds no feature set; make one with: pipeline run fold=0 store={store.root}")
+        where = store.location
+        raise UsageError(f"the store {where} holds no feature set; make one with: pipeline run fold=0 store={where}")
     return str(remembered[0]["key"])
 
 
 def _matching(store: Store, key: str) -> str:
     if len(key) < SHORTEST_KEY:
         raise UsageError(f"key {key!r} is too short; give {SHORTEST_KEY} or more characters of a feature set's key")
-    group = store.root / "objects" / key[:2]
-    found = [path.name for path in sorted(group.glob(f"{key}*")) if _is_feature_set(store, path.name)]
+    found = [one for one in store.keys_from(key) if _is_feature_set(store, one)]
     if len(found) != 1:
         what = "no feature set" if not found else f"{len(found)} feature sets"
-        raise UsageError(f"the store {store.root} holds {what} with key {key}; without a key the last one is opened")
+        raise UsageError(f"the store {store.location} holds {what} with key {key}; without a key the last one is opened")
     return found[0]
 
 

@@ -1,6 +1,5 @@
 """The flow of a configuration, walk-forward unless it names another: its files, its fan-out and its graph."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +19,7 @@ from pipelines.planning import plan
 from pipelines.serial_runner import run_serial
 from pipelines.settings import WALK_FORWARD, Settings
 from pipelines.store import Store
+from pipelines.store_leases import held
 from pipelines.user_code import made_by, search_here
 
 MOST_COMBINATIONS = 20_000_000
@@ -160,7 +160,8 @@ def check_features(settings: Settings) -> None:
 def fold_count(opened: OpenFlow, store: Store) -> int:
     """Return how many folds the data has, computing what that needs where it is not cached."""
     graph = opened.graph(()).needed_for(["folds"])
-    run_serial([row.task for row in plan(graph, store) if not row.cached], store, lambda outcome: None)
+    with held(store, [task.key for task in graph.tasks]):
+        run_serial([row.task for row in plan(graph, store) if not row.cached], store, lambda outcome: None)
     count = known_fold_count(graph, store)
     assert count is not None  # it has just been computed
     return count
@@ -186,20 +187,21 @@ def require_folds(folds: Sequence[int], count: int | None) -> None:
 
 
 def _chunks(settings: Settings, strategy: str) -> int:
-    from kernels.grid import GridError
+    from kernels.grid import GridError, blocks
     from kernels.strategies import named_strategy
-    from kernels.sweep import combinations
+    from pipelines.steps.searching import BLOCK, GRID, own_grid, search_size
 
-    made = named_strategy(strategy)
-    size = math.prod(len(settings.sweep.grid[name]) for name in made.parameters)
+    sweep, grid = settings.sweep, own_grid(settings.sweep.grid, {"strategy": strategy})
+    whole, size = (search_size(strategy, grid, search, sweep.samples) for search in (GRID, sweep.search))
+    if size > whole:
+        raise ConfigurationError(f"sweep.samples is {size:,}, but the grid of {strategy} has {whole:,} combinations")
     if size > MOST_COMBINATIONS:
         raise ConfigurationError(
-            f"sweep.grid gives {strategy} {size:,} combinations; at most {MOST_COMBINATIONS:,} fit"
+            f"sweep.grid gives {strategy} {size:,} combinations; at most {MOST_COMBINATIONS:,} are enumerated: draw some of "
+            "them with sweep.search=sobol sweep.samples=100000"
         )
     try:
-        count = len(combinations(settings.sweep.grid, made))
+        next(blocks(grid, named_strategy(strategy), BLOCK))  # there is one that fulfils the constraint
     except GridError as error:
         raise ConfigurationError(f"sweep.grid: {error}") from None
-    if not count:
-        raise ConfigurationError(f"sweep.grid leaves {strategy} without a combination; widen the ranges")
-    return -(-count // settings.sweep.chunk_combinations)
+    return -(-size // sweep.chunk_combinations)

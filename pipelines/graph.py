@@ -2,15 +2,14 @@
 
 import dataclasses
 import re
-import types
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pipelines import keys
-from pipelines.configuration import as_tree, nearest
+from pipelines.code_reading import CodeReader
+from pipelines.configuration import nearest
 from pipelines.input_files import InputFile, file_constant
 from pipelines.node import Node
 from pipelines.node_checks import GraphError, check_nodes, hints_of
@@ -33,7 +32,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Task:
-    """A node at one place of its axes, with the key of the artefact it makes."""
+    """A node at one place of its axes, with the key of the artefact it makes.
+
+    `parts` is what the key is made of; `code` what is behind its part `code`.
+    """
 
     name: str
     node: Node
@@ -42,6 +44,7 @@ class Task:
     constants: Mapping[str, Any]
     key: str
     parts: Mapping[str, Any]
+    code: keys.Code
 
     @property
     def upstream(self) -> tuple[str, ...]:
@@ -93,13 +96,15 @@ def build_graph(
     both nodes when a type does not fit, and for axes, groups of files and configuration keys that do not exist.
     """
     made = _Made()
+    reader = CodeReader()
     for node in check_nodes(nodes):
         _check_sources(node, settings, files, axes)
-        code = keys.code_digest(typing.cast(types.FunctionType, node.function))
+        code = _Code(node, settings, reader)
         versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
         if node.split is not None:
             versions |= keys.arithmetic()
         made.add(node, [_task(node, place, made, settings, files, code, versions) for place in _places(node, axes)])
+    reader.save()
     return Graph(tuple(task for tasks in made.tasks.values() for task in tasks))
 
 
@@ -189,31 +194,52 @@ def _task(
     made: _Made,
     settings: Any,
     files: Mapping[str, Sequence[InputFile]],
-    code: str,
+    code: "_Code",
     versions: Mapping[str, str],
 ) -> Task:
     inputs = {parameter: made.sources(source, place) for parameter, source in node.inputs.items()}
     constants, hashed = _constants(node, dict(place), settings, files)
-    if modules := _modules(node, dict(place), settings):
-        code = keys.digest([code, keys.modules_digest(modules)])
+    reached = code.at(dict(place))
+    versions = {**versions, **code.libraries(reached.modules)}
     input_keys = {
         parameter: [[source.key, source.field] for source in _each(value)] for parameter, value in inputs.items()
     }
-    key = keys.content_key(code, hashed, input_keys, versions)
+    key = keys.content_key(reached.digest, hashed, input_keys, versions)
     shown = Redactor().tree(hashed)  # the parts are written beside the artefact: no secret of the options may stand there
-    secret = {HIDDEN: keys.digest(hashed)} if shown != as_tree_value(hashed) else {}
-    parts = {"code": code, "configuration": {**shown, **secret}, "inputs": input_keys, "libraries": dict(versions)}
-    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts)
+    secret = {HIDDEN: keys.digest(hashed)} if shown != keys.plain(hashed) else {}
+    configuration = {**shown, **secret}
+    parts = {"code": reached.digest, "configuration": configuration, "inputs": input_keys, "libraries": dict(versions)}
+    return Task(task_name(node.name, place), node, place, inputs, constants, key, parts, reached)
 
 
-def _modules(node: Node, place: Mapping[str, int | str], settings: Any) -> tuple[str, ...]:
-    """The user's modules of a node at a place: `package.module`, or of `package.module:name` what stands before the colon.
+class _Code:
+    """The code of a node: of its function, of the one that splits its work, of its settings' classes, and the user's.
 
-    So does any value of an axis with a colon: a strategy of the user's, say.
+    The user's modules are those of the configuration key `modules`, and `package.module:name` of an axis's value.
     """
-    named = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []
-    named += [str(value) for value in place.values() if ":" in str(value)]
-    return tuple(name.partition(":")[0] for name in named)
+
+    def __init__(self, node: Node, settings: Any, reader: CodeReader) -> None:
+        values = [setting_at(settings, dotted) for dotted in node.settings.values()]
+        functions: list[Any] = [node.function, *([node.split] if node.split else [])]
+        functions += [type(value) for value in values if dataclasses.is_dataclass(value)]
+        self._functions = tuple(dict.fromkeys(functions))
+        self._modules = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []
+        self.reader = reader
+        self._found: dict[tuple[str, ...], keys.Code] = {}
+        self._libraries: dict[tuple[str, ...], dict[str, str]] = {}
+
+    def at(self, place: Mapping[str, int | str]) -> keys.Code:
+        named = [*self._modules, *(str(value) for value in place.values() if ":" in str(value))]
+        modules = tuple(dict.fromkeys(name.partition(":")[0] for name in named))
+        if modules not in self._found:
+            self._found[modules] = keys.code_reached(self._functions, modules, self.reader)
+        return self._found[modules]
+
+    def libraries(self, modules: tuple[str, ...]) -> dict[str, str]:
+        """The versions of the libraries that the user's modules import."""
+        if modules not in self._libraries:
+            self._libraries[modules] = keys.imported_versions(modules, self.reader) if modules else {}
+        return self._libraries[modules]
 
 
 def _constants(
@@ -225,22 +251,13 @@ def _constants(
     for parameter, dotted in node.settings.items():
         value = setting_at(settings, dotted)
         values[parameter] = node.narrowed[parameter](value, place) if parameter in node.narrowed else value
-        hashed[parameter] = as_tree_value(values[parameter])
+        hashed[parameter] = keys.plain(values[parameter])
     for parameter, axis in node.axes.items():
         values[parameter] = hashed[parameter] = place[axis]
     for parameter, group in node.files.items():
         kind = hints_of(node.function)[parameter]
         values[parameter], hashed[parameter] = file_constant(kind, group, files[group], node.per, place)
     return values, hashed
-
-
-def as_tree_value(value: Any) -> Any:
-    """Return a setting as JSON values for hashing."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return as_tree(value)
-    if isinstance(value, Mapping):
-        return {str(name): as_tree_value(item) for name, item in value.items()}
-    return [as_tree_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _each(value: Source | tuple[Source, ...]) -> tuple[Source, ...]:

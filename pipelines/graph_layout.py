@@ -4,6 +4,7 @@ The method is Sugiyama's: an edge over several layers passes through a point in 
 ordered by the mean place of their neighbours, and coordinates are the least squares towards them that keep the gaps.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -51,7 +52,7 @@ def layered(names: Sequence[str], edges: Sequence[tuple[str, str]], widths: Mapp
             rows[depth[a] + 1 + at].append(point)
             sizes[point] = POINT
         chain = [a, *points, b]
-        links += list(zip(chain, chain[1:], strict=False))
+        links += list(itertools.pairwise(chain))
     rows = _ordered(rows, links)
     centres = _placed(rows, links, sizes)
     left = min((centres[name] - sizes[name] / 2 for name in centres), default=0.0)
@@ -100,7 +101,7 @@ def _ordered(rows: list[list[str]], links: Sequence[tuple[str, str]]) -> list[li
 
 def _crossings(rows: Sequence[Sequence[str]], up: Mapping[str, Sequence[str]]) -> int:
     count = 0
-    for upper, lower in zip(rows, rows[1:], strict=False):
+    for upper, lower in itertools.pairwise(rows):
         place = {name: at for at, name in enumerate(lower)}
         ends = [end for name in upper for end in sorted(place[one] for one in up.get(name, ()) if one in place)]
         count += sum(ends[i] > ends[j] for i in range(len(ends)) for j in range(i + 1, len(ends)))
@@ -127,7 +128,7 @@ def _placed(rows: Sequence[Sequence[str]], links: Sequence[tuple[str, str]], siz
 def _offsets(row: Sequence[str], sizes: Mapping[str, float]) -> list[float]:
     """Centres of a layer's boxes packed side by side from 0."""
     found = [0.0]
-    for a, b in zip(row, row[1:], strict=False):
+    for a, b in itertools.pairwise(row):
         found.append(found[-1] + (sizes[a] + sizes[b]) / 2 + GAP)
     return found[: len(row)] if row else [0.0]
 

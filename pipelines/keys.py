@@ -1,21 +1,21 @@
 """Content keys: a hash over the code a node uses, its configuration, its inputs and the library versions that matter."""
 
-import ast
+import dataclasses
 import hashlib
 import importlib.metadata
-import importlib.util
 import json
-import sys
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pipelines.code_closure import Closure
+from pipelines.code_reading import CodeReader
 from pipelines.errors import UsageError
 
-FIRST_PARTY = ("kernels", "loaders", "pipelines", "training", "validation")
 DISPATCHED = ("exp", "log", "log1p", "power", "sin", "cos", "tanh")  # numpy has several kernels of each
 FORMAT = 1  # of artefacts on disk; raise it when an old artefact could be misread
 
@@ -24,6 +24,29 @@ def digest(value: Any) -> str:
     """Return the sha256 of a JSON value in canonical form (sorted keys, no spaces, floats by repr)."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """Return a setting as JSON values for hashing: dataclasses by field, sets in an order of their own, paths as text.
+
+    Raises TypeError for a value whose content it does not know.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted((plain(item) for item in value), key=digest)
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, Path):
+        return str(value)
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    kind = type(value).__name__
+    raise TypeError(f"a setting of type {kind} cannot be part of a content key: use numbers, text or dataclasses")
 
 
 def file_digest(path: Path) -> str:
@@ -62,110 +85,68 @@ def arithmetic() -> dict[str, str]:
     return {"back end": "numpy", **dict(sorted(used.items()))}
 
 
-def code_digest(function: types.FunctionType) -> str:
-    """Return a hash of the source of the function's module and of every first-party module it imports, transitively.
+def code_of(
+    functions: Iterable[types.FunctionType | type], modules: Iterable[str] = (), reader: CodeReader | None = None
+) -> dict[str, str]:
+    """Return the code that functions, classes and whole modules can reach: hashes by `module:name` of each definition.
 
-    First-party are walkfold's packages and the function's own. Comments, docstrings and layout do not count. A module is
-    the unit: a changed formula always makes a new key, and so does a change beside it that the function does not call.
+    What it can reach says pipelines.code_closure. Comments, docstrings and layout do not count, nor does code beside it that
+    nothing reaches. Raises UsageError for a module without source.
     """
-    return digest({"function": function.__qualname__, "modules": _sources((function.__module__,))})
-
-
-def modules_digest(names: Iterable[str]) -> str:
-    """Return a hash of the source of modules and of every module of walkfold's or of their packages that they import."""
-    return digest(_sources(tuple(names)))
-
-
-def normal_source(source: str) -> str:
-    """Return the source without comments, docstrings and layout; equal over Python versions (unlike ast.dump)."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0] if node.body else None
-            value = first.value if isinstance(first, ast.Expr) else None
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)
-
-
-def _sources(starts: tuple[str, ...]) -> dict[str, str]:
-    """Map every module that the given ones reach to the hash of its source."""
-    packages = frozenset((*FIRST_PARTY, *(name.partition(".")[0] for name in starts)))
-    modules = {name for start in starts for name in _closure(start, packages)}
-    return {name: _read_module(name).source for name in sorted(modules)}
+    starts, wholes = tuple(functions), tuple(modules)
+    closure = Closure((reader or CodeReader()).of([*(start.__module__ for start in starts), *wholes]))
+    for name in [*(start.__module__ for start in starts), *wholes]:
+        if closure.read(name) is None:
+            raise UsageError(f"the source of module {name} cannot be found, so no content key can cover it")
+    for start in starts:
+        closure.begin_at(start.__module__, start.__qualname__.partition(".")[0])
+    for name in wholes:
+        closure.begin_with(name)
+    return closure.hashes()
 
 
 @dataclass(frozen=True)
-class _Module:
-    """What the key needs of a module: a hash of its normal source and the names it imports."""
+class Code:
+    """The code in a key: where it begins, its hash, and the hash of each definition, which says later what changed."""
 
-    source: str
-    imports: tuple[str, ...]
-
-
-def _closure(start: str, packages: frozenset[str]) -> set[str]:
-    """Walk the first-party imports from one module."""
-    found: set[str] = set()
-    waiting = [start]
-    while waiting:
-        current = waiting.pop()
-        if current in found:
-            continue
-        found.add(current)
-        names = _read_module(current).imports
-        waiting.extend(name for name in names if name.partition(".")[0] in packages and _find_source(name) is not None)
-    return found
+    functions: tuple[types.FunctionType | type, ...]
+    modules: tuple[str, ...]
+    digest: str
+    definitions: Mapping[str, str]
 
 
-def _read_module(name: str) -> _Module:
-    path = _find_source(name)
-    if path is None:
-        raise UsageError(f"the source of module {name} cannot be found, so no content key can cover it")
-    status = path.stat()
-    return _parse_module(name, path, status.st_mtime_ns, status.st_size)
+def code_reached(
+    functions: Iterable[types.FunctionType | type], modules: Iterable[str] = (), reader: CodeReader | None = None
+) -> Code:
+    """Return what `code_of` finds with its hash, which holds where it begins, too."""
+    starts, wholes = tuple(functions), tuple(modules)
+    definitions = code_of(starts, wholes, reader)
+    names = [f"{one.__module__}:{one.__qualname__}" for one in starts]
+    return Code(starts, wholes, digest([names, wholes, definitions]), definitions)
 
 
-@lru_cache(maxsize=2048)
-def _parse_module(name: str, path: Path, changed: int, size: int) -> _Module:
-    """Parse a module once for each state of its file."""
-    source = path.read_text(encoding="utf-8")
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute(node, package)
-            names.add(base)
-            names.update(f"{base}.{alias.name}" for alias in node.names)
-    return _Module(hashlib.sha256(normal_source(source).encode()).hexdigest(), tuple(sorted(names)))
+def code_digest(*functions: types.FunctionType | type) -> str:
+    """Return a hash of the code that functions and classes can reach, and of which of it they begin with."""
+    return code_reached(functions).digest
 
 
-def _absolute(node: ast.ImportFrom, package: str) -> str:
-    if not node.level:
-        return node.module or ""
-    parts = package.split(".")
-    parts = parts[: len(parts) - node.level + 1]
-    return ".".join(parts + ([node.module] if node.module else []))
+def modules_digest(names: Iterable[str]) -> str:
+    """Return a hash of modules and of all code of the project that they can reach."""
+    return digest(code_of((), names))
 
 
-def _find_source(name: str) -> Path | None:
-    """Return the file of a module, or None where the name is a class or function of one."""
-    loaded = getattr(sys.modules.get(name), "__file__", None)
-    if loaded is not None:
-        return Path(loaded).resolve()
-    top, *rest = name.split(".")
-    origin = _package_file(top)
-    if origin is None or not rest:
-        return origin
-    base = origin.parent.joinpath(*rest)
-    for candidate in (base.with_suffix(".py"), base / "__init__.py"):
-        if candidate.is_file():
-            return candidate
-    return None
+def imported_versions(names: Iterable[str], reader: CodeReader | None = None) -> dict[str, str]:
+    """Return the versions of the installed libraries that modules import, by themselves or through their own packages."""
+    chosen = tuple(names)
+    tops = {name.partition(".")[0] for name in chosen}
+    closure = Closure((reader or CodeReader()).of(chosen))
+    for name in chosen:
+        closure.begin_with(name)
+    found = {top for module, top in closure.libraries() if module.partition(".")[0] in tops}
+    installed = _distributions()
+    return installed_versions({library for top in found for library in installed.get(top, ())})
 
 
-def _package_file(top: str) -> Path | None:
-    """Return the `__init__.py` of a package, or the file of a single module, without importing it."""
-    spec = importlib.util.find_spec(top)
-    return Path(spec.origin).resolve() if spec and spec.origin else None
+@lru_cache(maxsize=1)
+def _distributions() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()

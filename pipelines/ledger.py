@@ -5,12 +5,12 @@ a file with the fold's data: neither one more file nor a bar more or less in a f
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pipelines.keys import digest
-from pipelines.store import Store, write_text
+from pipelines.store import Store
 
 Instants = tuple[str, str]
 """First and last bar of a range, ISO 8601 in UTC: text that sorts in time order."""
@@ -34,23 +34,28 @@ class Look:
 class Ledger:
     """The looks at the data of one root."""
 
-    path: Path
+    store: Store
+    name: str
 
     @classmethod
     def of(cls, store: Store, root: str) -> "Ledger":
         """Return the ledger of a root in a store."""
-        return cls(store.root / "ledger" / f"{root}.jsonl")
+        return cls(store, f"ledger/{root}.jsonl")
+
+    @property
+    def path(self) -> Path:
+        """Where the ledger of a local store lies."""
+        return self.store.root / self.name
 
     def looks(self) -> dict[str, Look]:
         """Return all looks by content key; a line that a crash or a disk has damaged is ignored."""
         found: dict[str, Look] = {}
-        if self.path.is_file():
-            for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
-                try:
-                    look = Look(**json.loads(line))
-                except (ValueError, TypeError):
-                    continue
-                found.setdefault(look.key, look)
+        for line in self.store.files.lines(self.name):
+            try:
+                look = Look(**json.loads(line))
+            except (ValueError, TypeError):
+                continue
+            found.setdefault(look.key, look)
         return found
 
     def record(self, look: Look, files: Collection[str]) -> None:
@@ -60,13 +65,9 @@ class Ledger:
         """
         if look.key in self.looks():
             return
-        known = self._data_path(look.data)
-        if not known.is_file():
-            known.parent.mkdir(exist_ok=True)
-            write_text(known, json.dumps(sorted(files)))
-        # the leading newline ends a line that a crash may have cut, so that this look cannot vanish into it
-        with self.path.open("a", encoding="utf-8") as stream:
-            stream.write("\n" + json.dumps(asdict(look)) + "\n")
+        if self.store.files.read(self._data_path(look.data)) is None:
+            self.store.files.write(self._data_path(look.data), json.dumps(sorted(files)).encode())
+        self.store.files.append(self.name, json.dumps(asdict(look)))
 
     def summary(self, ranges: Mapping[str, Instants], files: Collection[str]) -> dict[str, int]:
         """Count the looks at rows that overlap these validation and test ranges, and their trials.
@@ -74,25 +75,29 @@ class Ledger:
         `ranges` maps "validation" and "test" to the first and last bar of the fold asked about; `files` are the checksums
         of its data.
         """
+        return self.pooled([ranges], files)
+
+    def pooled(self, folds: Sequence[Mapping[str, Instants]], files: Collection[str]) -> dict[str, int]:
+        """Count as `summary` does the looks at rows of any of several folds, each look once."""
         mine = set(files)
         shared: dict[str, bool] = {}
         counts = dict.fromkeys((f"{rows}_{what}" for rows in ("validation", "test") for what in ("looks", "trials")), 0)
         for look in self.looks().values():
             if look.data not in shared:
                 shared[look.data] = not mine.isdisjoint(self._files(look.data))
-            first, last = ranges[look.rows]
-            if shared[look.data] and look.first <= last and first <= look.last:
+            ranges = [fold[look.rows] for fold in folds]
+            if shared[look.data] and any(look.first <= last and first <= look.last for first, last in ranges):
                 counts[f"{look.rows}_looks"] += 1
                 counts[f"{look.rows}_trials"] += look.trials
         return counts
 
-    def _data_path(self, data: str) -> Path:
-        return self.path.with_suffix("") / f"{data}.json"
+    def _data_path(self, data: str) -> str:
+        return f"{self.name.removesuffix('.jsonl')}/{data}.json"
 
     def _files(self, data: str) -> list[str]:
         try:
-            return list(json.loads(self._data_path(data).read_bytes()))
-        except (OSError, ValueError):
+            return list(json.loads(self.store.files.read(self._data_path(data)) or b""))
+        except (ValueError, TypeError):
             return []
 
 

@@ -1,11 +1,14 @@
 """What a run would do: which tasks are cached, which will run, and why."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pipelines.graph import Graph, Task
 from pipelines.store import Store
+
+MOST_NAMED = 3  # changed definitions in the reason of a plan
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,14 @@ class PlannedTask:
     task: Task
     cached: bool
     reason: str
+
+
+def note_code(graph: Graph, store: Store) -> None:
+    """Keep the definitions behind each code hash of the graph, so that a later plan can say which of them changed."""
+    for digest, code in {task.code.digest: task.code.definitions for task in graph.tasks}.items():
+        path = f"code/{digest}.json"
+        if store.files.read(path) is None:
+            store.files.write(path, json.dumps(code).encode())
 
 
 def plan(graph: Graph, store: Store) -> tuple[PlannedTask, ...]:
@@ -29,16 +40,16 @@ def _planned(task: Task, store: Store) -> PlannedTask:
     if any(one.get("key") == task.key for one in before):
         return PlannedTask(task, False, "its artefact is gone or damaged")
     # of the last times it ran, with whatever data and configuration, the one that differs least explains best
-    reasons = min((_differences(one, task) for one in before), key=_size, default=["never computed"])
+    reasons = min((_differences(one, task, store) for one in before), key=_size, default=["never computed"])
     return PlannedTask(task, False, "; ".join(reasons) or "the format of artefacts changed")
 
 
-def _differences(before: Mapping[str, Any], task: Task) -> list[str]:
+def _differences(before: Mapping[str, Any], task: Task, store: Store) -> list[str]:
     """Name what changed since the task ran so: code, configuration (which keys), input (which) or libraries."""
     old, new = before.get("parts", {}), task.parts
     reasons = []
     if old.get("code") != new["code"]:
-        reasons.append("code changed")
+        reasons.append("code changed" + _which(_code(store, str(old.get("code"))), task.code.definitions))
     changed = _changed(old.get("configuration", {}), new["configuration"])
     if changed:
         reasons.append(f"configuration changed: {', '.join(changed)}")
@@ -50,9 +61,25 @@ def _differences(before: Mapping[str, Any], task: Task) -> list[str]:
     return reasons
 
 
+def _code(store: Store, digest: str) -> dict[str, str]:
+    try:
+        found = json.loads(store.files.read(f"code/{digest}.json") or b"")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _which(old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    """Return `: module:name, …` of the definitions that differ, nothing where the old ones are not known."""
+    names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name) and not name.endswith(":order")]
+    if not old or not names:
+        return ""
+    return f": {', '.join(names[:MOST_NAMED])}" + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+
+
 def _size(reasons: list[str]) -> int:
     """Count the single differences a list of reasons names."""
-    return sum(1 + reason.count(",") for reason in reasons)
+    return sum(1 + (reason.count(",") if not reason.startswith("code") else 0) for reason in reasons)
 
 
 def _changed(old: Any, new: Any, path: str = "") -> list[str]:

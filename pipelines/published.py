@@ -27,33 +27,35 @@ class PublishedSets:
     """A file of one JSON line a set, appended and never rewritten."""
 
     store: Store
-    path: Path
+    name: str
 
     @classmethod
     def of(cls, store: Store, root: str, names: Sequence[str]) -> "PublishedSets":
         """The sets of one instrument with these features: only they can be compared."""
-        return cls(store, store.root / "published" / f"{digest([root, list(names)])[:24]}.jsonl")
+        return cls(store, f"published/{digest([root, list(names)])[:24]}.jsonl")
+
+    @property
+    def path(self) -> Path:
+        """Where the list of a local store lies."""
+        return self.store.root / self.name
 
     def sets(self) -> list[PublishedSet]:
         """All sets in the order of their first report, each with its latest content; a cut last line is ignored."""
         found: dict[str, PublishedSet] = {}
-        if self.path.is_file():
-            for line in self.path.read_text(encoding="utf-8").splitlines():
-                try:
-                    entry = PublishedSet(**json.loads(line))
-                except (ValueError, TypeError):
-                    continue
-                first = found.get(entry.feature_set, entry)
-                found[entry.feature_set] = PublishedSet(entry.feature_set, entry.content, first.run)
+        for line in self.store.files.lines(self.name):
+            try:
+                entry = PublishedSet(**json.loads(line))
+            except (ValueError, TypeError):
+                continue
+            first = found.get(entry.feature_set, entry)
+            found[entry.feature_set] = PublishedSet(entry.feature_set, entry.content, first.run)
         return list(found.values())
 
     def record(self, entry: PublishedSet) -> None:
         """Append a set unless it is there with this content."""
         if any((known.feature_set, known.content) == (entry.feature_set, entry.content) for known in self.sets()):
             return
-        # the leading newline ends a line that a crash may have cut, so that this set cannot vanish into it
-        with self.path.open("a", encoding="utf-8") as stream:
-            stream.write("\n" + json.dumps(vars(entry)) + "\n")
+        self.store.files.append(self.name, json.dumps(vars(entry)))
 
     def before(self, feature_set: str) -> dict[str, Any] | None:
         """The set first reported before this one whose content is still in the store, or None.

@@ -15,17 +15,21 @@ from typing import Any
 
 from pipelines.errors import UsageError
 from pipelines.keys import installed_versions
+from pipelines.processes import Owner, is_alive
 from pipelines.redaction import Redactor, current
-from pipelines.store import Store, is_alive, write_text
+from pipelines.store import Store
+from pipelines.store_files import write_text
 
 RECORD = "record.jsonl"
 SUMMARY = "summary.json"
-LISTED = {"retry": "retries", "damaged": "damaged", "warning": "warnings"}  # events of which there may be many
+ENDED = "ended"
+LISTED = {"retry": "retries", "damaged": "damaged", "warning": "warnings", "evicted": "evicted"}  # there may be many of each
 USERS = ("configuration", "facts")  # what the user's own code names; all else may hold content keys
 SUMMARISED = (
     "run", "status", "exit_code", "created", "command", "fold", "seconds", "error", "headlines", "metrics", "report", "reports",
     "data_report", "feature_set", "reproduces", "pid", "host",
 )  # fmt: skip
+SHARED = ("started", "ended")  # events after which a remote store gets the record and the reports beside it
 LIBRARIES = (
     "walkfold",
     "dask",
@@ -58,7 +62,7 @@ class RunRecord:
         record = cls(run, store.root / "runs" / run, store)
         record.folder.mkdir(parents=True)
         created = now.isoformat(timespec="seconds")
-        place = {"pid": os.getpid(), "host": socket.gethostname()}
+        place = {"pid": os.getpid(), "host": socket.gethostname(), "owner": vars(Owner.this())}
         record.append("started", created=created, **place, versions=versions(), **facts)
         return record
 
@@ -68,12 +72,14 @@ class RunRecord:
         line = {"event": event, "at": datetime.now(UTC).isoformat(), **clean}
         # the leading newline ends a line that a full disk may have cut
         text = "\n" + json.dumps(line, allow_nan=False) + "\n"
-        with (self.folder / RECORD).open("ab", buffering=0) as stream:
+        with (self.folder / RECORD).open("ab") as stream:
             stream.write(text.encode())
+        if event in SHARED:
+            self.store.push(self.folder)
 
     def end(self, status: str, exit_code: int, seconds: float, **facts: Any) -> None:
         """Append how the run ended, and write its summary, which lists of many runs are made of."""
-        self.append("ended", status=status, exit_code=exit_code, seconds=seconds, **facts)
+        self.append(ENDED, status=status, exit_code=exit_code, seconds=seconds, **facts)
         write_text(self.folder / SUMMARY, json.dumps(summary_of(read_record(self.folder)), allow_nan=False))
 
 
@@ -90,6 +96,7 @@ def versions() -> dict[str, str]:
 
 def read_records(store: Store) -> list[dict[str, Any]]:
     """Return every run in the store with its tasks, oldest first; a store that does not exist has none."""
+    store.pull("runs", RECORD)
     return [read_record(path.parent) for path in sorted((store.root / "runs").glob(f"*/{RECORD}"))]
 
 
@@ -104,6 +111,7 @@ def read_summaries(store: Store, most: int = 0) -> list[dict[str, Any]]:
 
 def find_run(store: Store, name: str) -> Path:
     """Return the folder of the run of this name or beginning; raise UsageError naming the nearest or those that begin so."""
+    store.pull("runs", RECORD)
     known = [path.parent.name for path in sorted((store.root / "runs").glob(f"*/{RECORD}"))]
     found = [name] if name in known else [run for run in known if run.startswith(name)]
     if len(found) == 1:
@@ -137,7 +145,7 @@ def read_record(folder: Path) -> dict[str, Any]:
             in_hand.pop(str(event.get("task")), None)
         elif kind in LISTED:
             found[LISTED[kind]].append(event)
-        elif kind in ("planned", "ended"):
+        elif kind in ("planned", ENDED):
             del event["at"]
             found.update(event)
     return {**found, "in_hand": list(in_hand)}
@@ -183,8 +191,11 @@ def _events(path: Path) -> list[dict[str, Any]]:
 
 
 def _runs(started: Mapping[str, Any]) -> bool:
-    """Whether the process of a record may still run; of another host's that cannot be known."""
-    return started.get("host", socket.gethostname()) != socket.gethostname() or is_alive(int(started.get("pid", 0)))
+    """Whether the process of a record may still run; of another machine's that cannot be known."""
+    owner = started.get("owner")
+    if isinstance(owner, dict) and owner.keys() == {"place", "pid", "started"}:
+        return Owner(**owner).runs() is not False
+    return is_alive(int(started.get("pid", 0)))
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.cluster import connected, gpu_refusal
@@ -24,7 +23,7 @@ from pipelines.graph import Graph
 from pipelines.looks import LookKeeper
 from pipelines.machine import executor_of
 from pipelines.partial import Part, cut, require_inputs
-from pipelines.planning import PlannedTask, plan
+from pipelines.planning import PlannedTask, note_code, plan
 from pipelines.progress import Progress, shown
 from pipelines.records import RunRecord
 from pipelines.results import stored
@@ -33,6 +32,8 @@ from pipelines.run_index import write_index
 from pipelines.serial_runner import run_serial
 from pipelines.settings import Settings
 from pipelines.store import Store
+from pipelines.store_opening import open_store
+from pipelines.store_upkeep import kept_up
 from pipelines.task_execution import Outcome
 
 DAMAGE_RETRIES = 3  # damaged artefacts found while running are recomputed at once, this many times a run
@@ -79,7 +80,7 @@ def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
     opened = open_flow(settings)  # before the store: a mistyped data=DIR must not create one
     text = fold_text(arguments, opened, options.command)
     folds = parse_folds(text) if text else ()
-    store = Store.open(Path(settings.store))
+    store = open_store(settings)
     if folds is None:
         folds = tuple(range(fold_count(opened, store)))
     whole = opened.graph(folds)
@@ -131,11 +132,14 @@ class Recorded:
 @contextmanager
 def recorded(asked: Request) -> Iterator[None]:
     """Whatever ends the run badly stands in its record; a store that cannot be written is told as such."""
+    store = asked.keeper.store
+    tasks = {task.key: task.node.name for task in asked.graph.tasks}
     try:
-        yield
+        with kept_up(store, asked.settings, tasks, asked.record.append):
+            yield
     except OSError as error:
         unwritten = StoreError(
-            f"cannot write the record, ledger or report of the run below {asked.keeper.store.root}: {error.strerror}; "
+            f"cannot write the record, ledger or report of the run below {store.location}: {error.strerror or error}; "
             "free space there or choose another store with store=DIR"
         )
         end_badly(asked.record, unwritten, asked.seconds)
@@ -150,7 +154,7 @@ def end_badly(record: RunRecord, error: BaseException, seconds: float) -> None:
     code = error.exit_code if isinstance(error, WalkfoldError) else ExitCode.NODE_FAILED
     code = ExitCode.INTERRUPTED if isinstance(error, KeyboardInterrupt) else code
     node = {"node": error.task, "cause": error.cause} if isinstance(error, NodeError) else {}
-    with suppress(OSError):
+    with suppress(OSError, StoreError):  # of a disk or a server
         record.end(_status(error), int(code), seconds, error=str(error), **node)
         write_index(record.store)
 
@@ -173,6 +177,7 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
         keeper.note(outcome.task)  # before anything else can fail: a look that has happened counts
         record.append("task", **vars(outcome))
 
+    note_code(asked.graph, keeper.store)
     for attempt in range(DAMAGE_RETRIES + 1):
         planned = plan(asked.graph, keeper.store)
         record.append("planned", **plan_facts(planned))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,9 @@ from loaders.layouts import BAR_SCHEMAS
 from loaders.partitions import PARTITION_RECORDS
 from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
+from pipelines.errors import UsageError
+from pipelines.sizes import NO_LIMIT, parse_size
+from pipelines.steps.searching import GRID, SEARCHES
 from training.dqn_settings import DqnSettings
 from training.folds import FoldSettings
 from training.linear import LinearSettings
@@ -96,6 +100,10 @@ class LoadSettings:
 class SweepSettings:
     """What a sweep tries, how its combinations are ranked, and where it runs: a GPU that is missing stops the run unless
     it may fall back to the CPU.
+
+    `search`: `grid`, or `samples` combinations of the grid's values, `random` or `sobol`, drawn with `seed`. Of all that
+    are tried the `keep` best stay in the store, and session returns of at most `overfitting_combinations`, drawn with
+    `seed`, for the probability of overfitting.
     """
 
     strategies: tuple[str, ...]
@@ -103,7 +111,12 @@ class SweepSettings:
     rank_by: str = "sharpe"
     executor: str = "cpu"
     allow_fallback: bool = False
-    chunk_combinations: int = 512
+    chunk_combinations: int = 8192
+    search: str = GRID
+    samples: int = 0
+    seed: int = 0
+    keep: int = 100
+    overfitting_combinations: int = 2000
 
     def __post_init__(self) -> None:
         """Refuse a sweep that could not run, before anything is loaded."""
@@ -116,7 +129,22 @@ class SweepSettings:
             if not values or not all(math.isfinite(value) for value in values):
                 raise ValueError(f"sweep.grid.{name} is {values}, must be finite numbers, at least one")
         if self.chunk_combinations < 1:
-            raise ValueError(f"sweep.chunk_combinations is {self.chunk_combinations}, must be at least 1: use e.g. 512")
+            raise ValueError(f"sweep.chunk_combinations is {self.chunk_combinations}, must be at least 1: use e.g. 8192")
+        if self.search not in SEARCHES:
+            raise ValueError(f"sweep.search is {self.search!r}, must be one of {', '.join(SEARCHES)}")
+        if (self.search == GRID) != (self.samples == 0) or self.samples < 0:
+            raise ValueError(
+                f"sweep.samples is {self.samples} with sweep.search={self.search}: give a random or sobol search the number "
+                "of combinations to draw, at least 1, and a grid none (0)"
+            )
+        if self.seed < 0:
+            raise ValueError(f"sweep.seed is {self.seed}, must be 0 or more")
+        if self.keep < 1:
+            raise ValueError(f"sweep.keep is {self.keep}, must be at least 1: the best combinations that are kept")
+        if self.overfitting_combinations < 2:
+            raise ValueError(
+                f"sweep.overfitting_combinations is {self.overfitting_combinations}, must be at least 2: a choice needs two"
+            )
 
 
 @dataclass(frozen=True)
@@ -146,7 +174,9 @@ class Settings:
     `flow` is walk_forward, or `package.module:name` of the user's own, whose nodes read `options`. `cluster` is where the
     graph runs: `serial`, `threads`, `processes` (local) or `cuda` (one process a GPU); `workers` 0 means one a core or a
     GPU. Neither changes any result. `bar_seconds` is the length of a bar: its values, and exogenous ones, are known at
-    `ts_event` plus that.
+    `ts_event` plus that. `store` is a folder or a URL of an fsspec file system, which gets
+    `store_options`; what is read from a URL is kept in the folder `store_cache` (empty: the user's) within
+    `store_cache_budget`, and the store itself is kept within `store_budget` after each run.
     """
 
     data: str
@@ -165,6 +195,10 @@ class Settings:
     options: Any = field(default_factory=dict)
     cluster: str = "processes"
     workers: int = 0
+    store_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    store_budget: str = NO_LIMIT
+    store_cache: str = ""
+    store_cache_budget: str = "20GB"
 
     def __post_init__(self) -> None:
         """Refuse capital that cannot carry a position and a cluster that does not exist."""
@@ -181,6 +215,13 @@ class Settings:
             raise ValueError(f"cluster is {self.cluster!r}, must be one of {', '.join(CLUSTERS)}")
         if self.workers < 0:
             raise ValueError(f"workers is {self.workers}, must be 0 (one a core or GPU) or more")
+        if re.match(r"\w+://[^/@]*:[^/@]*@", self.store):
+            raise ValueError("store holds a password: give it as store_options.password or in the environment")
+        for name in ("store_budget", "store_cache_budget"):
+            try:
+                parse_size(getattr(self, name))
+            except UsageError as error:
+                raise ValueError(f"{name}: {error}") from None
         if self.bar_seconds < 1:
             raise ValueError(f"bar_seconds is {self.bar_seconds}, must be at least 1: use 60 for minute bars")
 

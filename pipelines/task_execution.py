@@ -10,7 +10,6 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from kernels.calibration import Calibration
@@ -24,6 +23,7 @@ from pipelines.outputs import output_digest
 from pipelines.part_keys import part_key, part_list, part_schema
 from pipelines.parts import Part, PartList
 from pipelines.store import Store
+from pipelines.store_leases import held
 
 AFTER_READ = "after a cache read"
 BEFORE_WRITE = "before a cache write"
@@ -32,7 +32,10 @@ FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 
 @dataclass(frozen=True)
 class Assignment:
-    """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under."""
+    """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under.
+
+    `code_functions` and `code_modules` are where the code begins whose hash is `parts["code"]` (pipelines.keys.code_reached).
+    """
 
     task: str
     key: str
@@ -42,10 +45,12 @@ class Assignment:
     constants: Mapping[str, Any]
     gate: Callable[[Any, str], None] | None
     parts: Mapping[str, Any]
-    store: Path
+    store: Store
     split: Callable[..., Sequence[Part]] | None = None
     retries: Retries = field(default_factory=Retries)
     timeout_s: float = 0.0
+    code_functions: tuple[Any, ...] = ()
+    code_modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,10 +85,12 @@ def assign(task: Task, store: Store) -> Assignment:
         constants=task.constants,
         gate=task.node.gate,
         parts=task.parts,
-        store=store.root,
+        store=store,
         split=task.node.split,
         retries=task.node.retries,
         timeout_s=task.node.timeout_s,
+        code_functions=task.code.functions,
+        code_modules=task.code.modules,
     )
 
 
@@ -94,7 +101,7 @@ def perform(assignment: Assignment) -> Outcome:
     StoreError when the store cannot take the artefact.
     """
     started = time.perf_counter()
-    store = Store(assignment.store)
+    store = assignment.store
     machine, watch = Machine(_calibration), Stopwatch()
     restart_peaks()
     try:
@@ -149,11 +156,12 @@ def _computed_in_parts(store: Store, assignment: Assignment, arguments: Mapping[
     assert assignment.split is not None
     schema = part_schema(assignment.parts)
     keyed = [(part, part_key(schema, part)) for part in assignment.split(**arguments)]
-    for part, key in keyed:
-        if store.manifest(key) is None:
-            value = _computed(assignment, {**arguments, **part.arguments})
-            about = {"task": f"{assignment.task}/{part.name}", "about": dict(part.about), "parts": schema}
-            _write(store, assignment.task, key, value, about, sync=False)
+    with held(store, [key for _, key in keyed]):  # until the list of them is there, nothing else says that they are used
+        for part, key in keyed:
+            if store.manifest(key) is None:
+                value = _computed(assignment, {**arguments, **part.arguments})
+                about = {"task": f"{assignment.task}/{part.name}", "about": dict(part.about), "parts": schema}
+                _write(store, assignment.task, key, value, about, durable=False)
     return part_list(schema, keyed)
 
 
@@ -182,12 +190,12 @@ def _publish(store: Store, assignment: Assignment, value: Any, machine: Machine)
     store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
 
 
-def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any], sync: bool = True) -> None:
+def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any], durable: bool = True) -> None:
     folder = None
     try:
         folder = store.begin(key)
         artefacts.write_parts(value, folder)
-        store.publish(key, folder, about, sync)
+        store.publish(key, folder, about, durable)
     except OSError as error:
         # numpy reports a short write without an errno, so the disk itself is asked too
         full = error.errno == errno.ENOSPC or shutil.disk_usage(store.root).free < FULL_DISK
@@ -195,7 +203,7 @@ def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, An
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         raise StoreError(
-            f"{task}: cannot write its artefact to the store {store.root}: {reason}; free space there or choose "
+            f"{task}: cannot write its artefact to the store {store.location}: {reason}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"
         ) from None
 

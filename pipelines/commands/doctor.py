@@ -6,7 +6,6 @@ import platform
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from kernels.calibration import this_machine
@@ -17,7 +16,8 @@ from pipelines.commands.options import Options
 from pipelines.configuration import load_settings
 from pipelines.errors import ExitCode, StoreError
 from pipelines.records import versions
-from pipelines.store import Store
+from pipelines.settings import Settings
+from pipelines.store_opening import open_store
 
 
 def execute(options: Options) -> int:
@@ -30,7 +30,7 @@ def execute(options: Options) -> int:
         "cluster=cuda": gpu_refusal() or "can run",
         "sweep.executor": _executor(settings.sweep.executor),
         "calibration": _calibration(options.calibrate),
-        "store": _store(settings.store),
+        "store": _store(settings),
         "versions": versions(),
     }
     if options.json:
@@ -86,10 +86,11 @@ def _gpus() -> list[str]:
     return [line.strip() for line in answer.stdout.splitlines() if line.strip()] if answer.returncode == 0 else []
 
 
-def _store(root: str) -> str:
+def _store(settings: Settings) -> str:
     try:
-        store = Store.open(Path(root))
+        store = open_store(settings)
     except StoreError as error:
         return str(error)
     free = shutil.disk_usage(store.root).free / 2**30
-    return f"{store.root} is writable, {free:.1f} GiB free"
+    where = "" if store.location == str(store.root) else f" in {store.root} for what is read from it"
+    return f"{store.location} is writable, {free:.1f} GiB free{where}"

@@ -22,6 +22,7 @@ class Options:
     config: Path | None
     calibrate: bool = False
     fallbacks: bool = False
+    dry_run: bool = False
     reproduce: str = ""
     svg: Path | None = None
 

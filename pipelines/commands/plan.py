@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 
 from pipelines.commands.options import Options, parse_folds
 from pipelines.configuration import load_settings
@@ -11,8 +10,7 @@ from pipelines.flow import known_fold_count, open_flow, require_folds
 from pipelines.partial import Part, cut, require_inputs
 from pipelines.planning import PlannedTask, plan
 from pipelines.running import PARTS, fold_text
-from pipelines.store import Store
-
+from pipelines.store_opening import existing_store
 
 ARGUMENTS = ("fold", *PARTS)
 
@@ -34,7 +32,7 @@ def planned(options: Options) -> tuple[PlannedTask, ...]:
     arguments, overrides = options.split(*ARGUMENTS)
     part = Part.of(arguments)
     opened = open_flow(load_settings(overrides, options.config))
-    store = Store(Path(opened.settings.store).resolve())
+    store = existing_store(opened.settings)
     text = fold_text({"fold": "0", **arguments} if opened.has_folds else arguments, opened, options.command)
     folds = parse_folds(text) if text else ()
     whole = opened.graph(folds or ())

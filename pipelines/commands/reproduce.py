@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from pipelines.commands.options import Options
@@ -12,14 +11,13 @@ from pipelines.records import find_run, read_record
 from pipelines.reproduction import Attempt, attempt, discard, run_and_compare
 from pipelines.run_index import write_index
 from pipelines.running import recorded
-from pipelines.store import Store
+from pipelines.store_opening import open_store
 
 
 def execute(options: Options) -> int:
     """Print what differs, first what differs first; the exit code is 1 where anything does."""
     _, overrides = options.split()
-    store_words = [word for word in overrides if word.startswith("store=")]
-    store = Store(Path(load_settings(store_words, options.config).store).resolve())
+    store = open_store(load_settings([word for word in overrides if word.startswith("store")], options.config))
     old = read_record(find_run(store, options.reproduce))
     tried = attempt(options, old, overrides, store)
     asked = tried.asked

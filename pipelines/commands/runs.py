@@ -4,7 +4,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from pipelines.commands.options import Options
@@ -12,9 +11,9 @@ from pipelines.configuration import load_settings
 from pipelines.errors import ExitCode, UsageError
 from pipelines.pace import span
 from pipelines.record_compare import compare_records, comparison_text
-from pipelines.records import find_run, read_record, read_records, read_summaries
+from pipelines.records import RECORD, find_run, read_record, read_records, read_summaries
 from pipelines.run_index import best_figures, figures_text
-from pipelines.store import Store
+from pipelines.store_opening import existing_store
 
 HIDDEN = ("tasks", "configuration", "code", "libraries", "reasons", "inputs", "metrics")
 
@@ -23,7 +22,8 @@ def execute(options: Options) -> int:
     """List the runs of the store, the newest first; show or compare those named, by their beginnings if these are enough."""
     names = [word for word in options.words if "=" not in word]
     settings = load_settings([word for word in options.words if "=" in word], options.config)
-    store = Store(Path(settings.store).resolve())
+    store = existing_store(settings)
+    store.pull("runs", RECORD)
     if len(names) > 2:
         raise UsageError(f"pipeline runs shows one run or compares two, given {len(names)}")
     found = [read_record(find_run(store, name)) for name in names]

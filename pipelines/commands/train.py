@@ -22,7 +22,7 @@ def execute(options: Options) -> int:
     asked = request(options, _only_models)
     with recorded(asked):
         outcomes, models = run_graph(asked, lambda outcomes: _models(asked))
-        done(asked, outcomes, models=models)
+    done(asked, outcomes, models=models)
     if options.json:
         single = asked.folds[0] if len(asked.folds) == 1 else asked.text
         document = {"run": asked.record.run, "fold": single, "status": "done", "models": models}

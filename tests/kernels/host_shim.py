@@ -57,14 +57,13 @@ def run_text(
     rows = np.zeros((len(inputs.rows), record.width), real)
     rows[:, : len(record.varying)] = inputs.rows[:, list(record.varying)]
     number = ctypes.c_double if precision == "fp64" else ctypes.c_float
-    order = np.arange(count, dtype=np.int32)
     index = np.ascontiguousarray(inputs.index, dtype=np.int32)
     lanes = np.ascontiguousarray(inputs.lanes, dtype=real)
     final = np.ascontiguousarray(states, dtype=real).copy()
     outputs = np.empty((len(program.outputs), stop - start, count), real)
     families = [np.ascontiguousarray(family, dtype=real) for family in inputs.families[: family_count(program)]]
     event = inputs.event.view(np.uint8)
-    arrays = [rows, event, order, index, lanes, final, outputs]
+    arrays = [rows, event, index, lanes, final, outputs]
     arguments = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
     arguments += [ctypes.c_int(start), ctypes.c_int(stop), ctypes.c_int(count)]
     arguments += [number(inputs.rows[0, row]) for row in record.settings]

@@ -110,7 +110,7 @@ def test_a_stop_leaves_no_trace_where_there_is_none(random_bars):
     plain = Strategy("plain", strategy.target)
     options = {"instrument": CONTRACT, "executor": "numpy", "metrics": ["net_profit"]}
     program = sweep(plain, bars, grid={"level": GRID["level"]}, **options)._plan._account(["profit", "costs"]).program
-    assert [state.name for state in program.states] == ["target", "position", "profit", "costs", "lowest"]
+    assert [state.name for state in program.states] == ["target", "position", "profit", "costs", "solvent"]
     with_stops = sweep(strategy, bars, grid=GRID, **options)._plan._account(["profit", "costs"]).program
     assert {"stop", "goal", "stopped", "held since", "given"} <= {state.name for state in with_stops.states}
     # a stop of 0 arms nothing: the same numbers as without one

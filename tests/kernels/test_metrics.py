@@ -22,15 +22,15 @@ RETURN_METRICS = ["total_return", "cagr", "volatility", "sharpe", "sortino", "ca
 
 def scores(equity, capital, periods_per_year=252.0, names=RETURN_METRICS, benchmark=None):
     """Metrics of an account with that equity at each close, every bar a period: the tallies on plain floats."""
-    states, lowest = tallies.start(capital), capital
+    states, solvent = tallies.start(capital), 1.0
     levels = [1.0, *(benchmark if benchmark is not None else [1.0] * len(equity))]
     for bar, value in enumerate(np.asarray(equity, dtype=np.float64)):
         moment = tallies.Moment((), 0.0, value, capital, True, (levels[bar + 1], levels[bar], False))
         with np.errstate(all="ignore"):
             states = tallies.step(states, moment, FREE)
-        lowest = min(lowest, value)
+        solvent = 0.0 if value <= 0.0 else solvent
     final = {name: np.array([value], dtype=float) for name, value in states.items()}
-    final |= {"profit": np.array([equity[-1] - capital]), "costs": np.zeros(1), "lowest": np.array([lowest])}
+    final |= {"profit": np.array([equity[-1] - capital]), "costs": np.zeros(1), "solvent": np.array([solvent])}
     returns = period_returns(np.asarray(equity, dtype=float)[:, np.newaxis], np.ones(len(equity), dtype=bool), capital)
     final |= order_statistics(returns)
     totals = Totals(final, capital, len(equity), len(equity), periods_per_year, FREE)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kernels.bars import BarsError, bar_inputs
 from kernels.execution import Costs, Execution, Instrument
-from kernels.portfolio import START, BarInputs, portfolio_step, solvent, terms, whole_contracts
+from kernels.portfolio import START, BarInputs, portfolio_step, terms, while_solvent, whole_contracts
 from kernels.strategies import positions
 from kernels.sweep import sweep
 
@@ -123,7 +123,7 @@ def test_ruined_account_is_closed_and_stays_flat(path_bars):
 
 
 def test_solvency_on_arrays():
-    np.testing.assert_array_equal(solvent(np.array([2.0, 2.0, -1.0]), np.array([1.0, 0.0, -5.0])), [2.0, 0.0, 0.0])
+    np.testing.assert_array_equal(while_solvent(np.array([2.0, 2.0, -1.0]), np.array([1.0, 0.0, 0.0])), [2.0, 0.0, 0.0])
 
 
 def test_whole_contracts_never_give_negative_zero(same_bits):

@@ -1,5 +1,6 @@
 """The drawn flow: states of nodes, a layout whose boxes never touch, an SVG that is one."""
 
+import itertools
 import random
 from xml.etree import ElementTree
 
@@ -37,10 +38,10 @@ def test_boxes_never_overlap_and_edges_go_down(seed):
         assert level[a] < level[b] and len(drawn.paths[a, b]) == level[b] - level[a] - 1
     for row in drawn.layers:
         placed = sorted(row, key=lambda name: drawn.centres[name])
-        for left, right in zip(placed, placed[1:], strict=False):
+        for left, right in itertools.pairwise(placed):
             distance = drawn.centres[right] - drawn.centres[left]
             assert distance >= (widths[left] + widths[right]) / 2 + GAP - 1e-6
-    assert all(0 <= drawn.centres[name] - widths[name] / 2 + 1e-6 for name in names)
+    assert all(drawn.centres[name] - widths[name] / 2 + 1e-6 >= 0 for name in names)
     assert all(drawn.centres[name] + widths[name] / 2 <= drawn.width + 1e-6 for name in names)
     assert layered(names, edges, widths) == drawn
 
@@ -73,21 +74,22 @@ def test_the_svg_has_a_box_a_node_and_says_why():
     states = node_states(NODES, None)
     root = ElementTree.fromstring(graph_svg(states, "a <title> & more"))
     titles = [element.text for element in root.iter(f"{SVG}title")]
-    assert [text.splitlines()[0] for text in titles] and {text.splitlines()[0] for text in titles} == {node.name for node in NODES}
-    paths = [element for element in root.iter(f"{SVG}path")]
-    assert len(paths) == len({edge for edge in edges_of(NODES)})
+    assert sorted(text.splitlines()[0] for text in titles) == sorted(node.name for node in NODES)
+    paths = list(root.iter(f"{SVG}path"))
+    assert len(paths) == len(set(edges_of(NODES)))
     boxes = [element for element in root.iter(f"{SVG}rect") if float(element.get("width")) > 10]
     width, height = (float(part) for part in root.get("viewBox").split()[2:])
     for box in boxes:
-        assert 0 <= float(box.get("x")) and float(box.get("x")) + float(box.get("width")) <= width
-        assert 0 <= float(box.get("y")) and float(box.get("y")) + float(box.get("height")) <= height
+        assert float(box.get("x")) >= 0 and float(box.get("x")) + float(box.get("width")) <= width
+        assert float(box.get("y")) >= 0 and float(box.get("y")) + float(box.get("height")) <= height
     assert root.find(f"{SVG}text").text == "a <title> & more"
 
 
 @pytest.mark.filterwarnings("always")
 def test_the_command_draws_text_and_svg_with_reasons(own_flow):
     text = own_flow.command("graph", *own_flow.words).out
-    assert "numbers × csv (2)   " in text and "will run: never computed" in text and text.endswith("0 of 4 tasks are cached; pipeline plan says why each of the others runs\n")
+    assert "numbers × csv (2)   " in text and "will run: never computed" in text
+    assert text.endswith("0 of 4 tasks are cached; pipeline plan says why each of the others runs\n")
     assert own_flow.command("run", *own_flow.words, "--quiet").code == 0
     rows = {row["name"]: row for row in own_flow.json("graph", *own_flow.words, "options.factor=3")["nodes"]}
     assert rows["numbers"]["state"] == "cached" and rows["numbers"]["tasks"] == 2

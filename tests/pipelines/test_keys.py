@@ -4,11 +4,14 @@ import importlib
 import os
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from pipelines.keys import code_digest, content_key, digest, normal_source
+from pipelines.configuration import build, load_settings
+from pipelines.input_files import file_constant, hashed_file
+from pipelines.keys import code_digest, code_of, content_key, digest, plain
 
 FORMULA = "from shop.helper import half\n\ndef feature(x):\n    return half(x) + 1\n"
 
@@ -61,18 +64,11 @@ def test_comments_docstrings_layout_and_unused_modules_do_not_change_the_key(sho
 
 def test_the_real_feature_formulas_are_in_the_key_of_the_feature_node():
     from kernels.features import market
-    from pipelines.keys import FIRST_PARTY, _closure
-    from pipelines.steps import feature_set
+    from pipelines.steps import feature_days
 
-    modules = _closure(feature_set.__name__, frozenset(FIRST_PARTY))
+    modules = {name.partition(":")[0] for name in code_of([feature_days.day_features])}
     own = {path.stem for path in Path(market.__file__).parent.glob("*.py")} - {"__init__", "document", "book_flow"}
     assert {f"kernels.features.{name}" for name in own} <= modules
-
-
-def test_normal_source_keeps_what_runs():
-    assert normal_source("x = 1  # one\n") == "x = 1"
-    assert normal_source("def f():\n    'doc'\n") == "def f():\n    pass"
-    assert normal_source("s = 'not a docstring'\n") == "s = 'not a docstring'"
 
 
 def test_digest_ignores_the_order_of_keys_but_not_values():
@@ -106,3 +102,54 @@ def test_keys_are_the_same_in_processes_with_other_hash_seeds():
         for seed in ("0", "1", "12345")
     }
     assert len(answers) == 1
+
+
+@dataclass(frozen=True)
+class Options:
+    names: frozenset[str] = frozenset({"a", "b", "c"})
+    limits: dict[str, float] = field(default_factory=lambda: {"low": 0.0, "high": 1.0})
+    scale: float = 1.0
+    folder: Path = Path("csv")
+
+
+def test_configuration_counts_by_value_whatever_way_it_was_written():
+    same = digest(plain(Options()))
+    assert digest(plain(Options(names=frozenset({"c", "b", "a"}), limits={"high": 1.0, "low": 0.0}))) == same
+    assert digest(plain(build(Options, {"scale": 1, "names": ["b", "a", "c"]}, "options"))) == same
+    nan = Options(scale=float("nan"))
+    assert digest(plain(nan)) == digest(plain(Options(scale=-float("nan")))) != same
+    others = [Options(scale=1.5), Options(names=frozenset("ab")), Options(limits={"low": 0.0}), nan]
+    others.append(Options(folder=Path("dbn")))
+    assert len({digest(plain(one)) for one in others} | {same}) == 6
+    with pytest.raises(TypeError, match="object cannot be part of a content key"):
+        plain({"limit": object()})
+
+
+def test_whole_numbers_for_floats_in_the_configuration_are_the_same_key():
+    written = [load_settings([f"capital={text}"]).capital for text in ("100000", "100000.0", "1e5")]
+    assert len({digest(plain(value)) for value in written}) == 1
+
+
+def test_a_file_counts_by_its_bytes_not_by_its_name(tmp_path):
+    paths = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
+    for path, text in zip(paths, ("1", "1", "2"), strict=True):
+        path.write_text(text)
+    files = [hashed_file(path, "test") for path in paths]
+    keys = [file_constant(Path, "csv", [one], ("csv",), {"csv": 0}) for one in files]
+    assert [path for path, _ in keys] == paths
+    assert keys[0][1] == keys[1][1] != keys[2][1]
+
+
+def test_building_the_graph_of_the_flow_loads_no_heavy_library_and_computes_nothing(small_settings, tmp_path):
+    settings = [*small_settings, f"store={tmp_path / 'store'}"]
+    script = (
+        "import sys\n"
+        "from pipelines.configuration import load_settings\n"
+        "from pipelines.flow import flow_graph\n"
+        f"graph = flow_graph(load_settings({settings!r}), [0])\n"
+        "heavy = {'torch', 'scipy.stats', 'matplotlib', 'distributed', 'dask', 'pandera', 'databento', 'cupy', 'jinja2'}\n"
+        "print(len(graph.tasks), sorted(heavy & set(sys.modules)))"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert answer.stdout.split(maxsplit=1)[1].strip() == "[]" and int(answer.stdout.split()[0]) > 20
+    assert not (tmp_path / "store").exists()

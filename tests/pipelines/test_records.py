@@ -107,7 +107,8 @@ def test_a_run_records_what_it_did_and_on_what(own_flow, tmp_path):
     record = own_flow.json("runs", document["run"])
     assert record["status"] == "done" and record["exit_code"] == 0 and record["words"] == [*words]
     assert record["configuration"]["options"]["factor"] == 2.0 and record["config_file"] is None
-    assert [(row["group"], row["path"], row["bytes"]) for row in record["inputs"]] == [("csv", "data/a.csv", 4), ("csv", "data/b.csv", 4)]
+    inputs = [(row["group"], row["path"], row["bytes"]) for row in record["inputs"]]
+    assert inputs == [("csv", "data/a.csv", 4), ("csv", "data/b.csv", 4)]
     assert record["inputs"][0]["sha256"] == hashlib.sha256(b"1\n2\n").hexdigest()
     assert {row["folder"]: row["dirty"] for row in record["git"]}[str(tmp_path)] is False
     assert record["planned"] == {"tasks": 4, "cached": 0} and set(record["code"]) == {"numbers", "scaled", "total"}

@@ -15,7 +15,8 @@ import pytest
 
 from pipelines import artefacts
 from pipelines.errors import CorruptArtefactError, StoreError
-from pipelines.store import Store, write_text
+from pipelines.store import Store
+from pipelines.store_files import write_text
 
 KEY = "ab" * 32
 

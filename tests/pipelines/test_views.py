@@ -81,7 +81,8 @@ def test_lines_without_a_terminal_and_nothing_when_quiet(monkeypatch):
 
 def test_the_view_shows_nodes_pace_memory_and_gpus():
     stream = io.StringIO()
-    view = Terminal(["load", "sweep[0]", "sweep[1]", "sweep[2]"], Console(file=stream, width=110, height=40, force_terminal=True))
+    console = Console(file=stream, width=110, height=40, force_terminal=True)
+    view = Terminal(["load", "sweep[0]", "sweep[1]", "sweep[2]"], console)
     view.began("load")
     view.finished(outcome("load", 1.0))
     view.began("sweep[0]")

@@ -3,52 +3,51 @@ typedef double real;
 typedef double2 real2;
 
 __device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
-__device__ __forceinline__ void prefetch(const real* address) {
+__device__ __forceinline__ size_t afresh(size_t place) {
 #ifdef __CUDA_ARCH__
-    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));
+    asm volatile("" : "+l"(place));
 #endif
+    return place;
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting9, const real setting10, const real setting11, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
-    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
-    if (thread >= count) return;
-    const int lane = order[thread];
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting9, const real setting10, const real setting11, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+    const int lane = blockIdx.x * blockDim.x + threadIdx.x;
+    if (lane >= count) return;
     const size_t all = count;
     real s0 = states[0 * all + lane];
-    real s1 = states[1 * all + lane];
+    int s1 = (int)states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
     real s4 = states[4 * all + lane];
-    real s5 = states[5 * all + lane];
+    int s5 = (int)states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
     real s8 = states[8 * all + lane];
-    real s9 = states[9 * all + lane];
+    int s9 = (int)states[9 * all + lane];
     real s10 = states[10 * all + lane];
     real s11 = states[11 * all + lane];
     real s12 = states[12 * all + lane];
     real s13 = states[13 * all + lane];
     real s14 = states[14 * all + lane];
     real s15 = states[15 * all + lane];
-    real s16 = states[16 * all + lane];
+    int s16 = (int)states[16 * all + lane];
     const real lane0 = lanes[0 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 10;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 10, f0 += columns0, f1 += columns1) {
-        if (t + 1 < stop) { prefetch(f0 + 1 * (size_t)columns0); prefetch(f1 + 1 * (size_t)columns1); }
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 10;
         const real2 r0 = __ldg((const real2*)(record + 0));
         const real2 r1 = __ldg((const real2*)(record + 2));
         const real2 r2 = __ldg((const real2*)(record + 4));
         const real2 r3 = __ldg((const real2*)(record + 6));
         const real2 r4 = __ldg((const real2*)(record + 8));
         const real v0 = r0.x;
-        const real v1 = __ldg(f0 - 1 * (size_t)columns0);
+        const real v1 = __ldg(family0 + ((t - 1) * (unsigned)columns0 + f0));
         const bool v2 = v0 > v1;
         const real v3 = 0x1.0000000000000p+0;
-        const real v4 = __ldg(f1 - 1 * (size_t)columns1);
+        const real v4 = __ldg(family1 + ((t - 1) * (unsigned)columns1 + f1));
         const bool v5 = v0 < v4;
         const real v6 = -0x1.0000000000000p+0;
         const real v7 = s0;
@@ -58,15 +57,15 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const bool v11 = v10 & v5;
         const bool v12 = v2 | v11;
         const real v13 = 0x0.0p+0;
-        const real v14 = (v12 ? v3 : v13);
-        const real v15 = s9;
-        const bool v16 = v15 > v13;
+        const int v14 = (v12 ? 1 : 0);
+        const int v15 = s9;
+        const bool v16 = v15 > 0;
         const real v17 = s4;
         const bool v18 = v7 != v17;
-        const real v19 = s1;
-        const bool v20 = v19 > v13;
-        const real v21 = s5;
-        const bool v22 = v21 > v13;
+        const int v19 = s1;
+        const bool v20 = v19 > 0;
+        const int v21 = s5;
+        const bool v22 = v21 > 0;
         const bool v23 = v20 & v22;
         const bool v24 = v18 | v23;
         const real v25 = __longlong_as_double(0x7ff8000000000000LL);
@@ -88,8 +87,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v53 = r2.y;
         const bool v56 = v29 < v13;
         const real v57 = r3.x;
-        const real v68 = (v20 ? v21 : v3);
-        const real v69 = (v24 ? v13 : v68);
+        const int v68 = (v20 ? v21 : 1);
+        const int v69 = (v24 ? 0 : v68);
         const real v72 = s7;
         const real v73 = r3.y;
         const real v74 = v30 * v73;
@@ -106,11 +105,11 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v121 = s13;
         const real v125 = s14;
         const real v131 = s15;
-        const real v137 = s16;
+        const int v137 = s16;
         real v47 = v46;
         real v52 = v51;
         real v94 = v88;
-        real v139 = v137;
+        int v139 = v137;
         if (v31) {
             const real v33 = v30 * v29;
             const bool v34 = v33 <= v13;
@@ -132,7 +131,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const bool v134 = v30 != v13;
             const bool v135 = v134 & v34;
             const bool v136 = v31 & v135;
-            const real v138 = v137 + v3;
+            const int v138 = v137 + 1;
             v139 = (v136 ? v138 : v137);
         }
         const bool v54 = v53 <= v47;
@@ -147,14 +146,14 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const bool v65 = v62 | v64;
         const bool v66 = v60 | v65;
         real v67 = v26;
-        real v70 = v69;
+        int v70 = v69;
         real v71 = v29;
         real v80 = v79;
         real v99 = v94;
-        real v141 = v139;
+        int v141 = v139;
         if (v66) {
             v67 = (v66 ? v28 : v26);
-            v70 = (v66 ? v13 : v69);
+            v70 = (v66 ? 0 : v69);
             v71 = (v66 ? v13 : v29);
             const real v75 = ((v38 < v47 || v38 != v38) ? v38 : v47);
             const real v76 = ((v38 > v47 || v38 != v38) ? v38 : v47);
@@ -167,7 +166,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v97 = v96 * v91;
             const real v98 = v94 + v97;
             v99 = (v87 ? v98 : v94);
-            const real v140 = v139 + v3;
+            const int v140 = v139 + 1;
             v141 = (v87 ? v140 : v139);
         }
         const real v81 = v80 - v38;
@@ -177,8 +176,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v86 = v72 + v85;
         const real v101 = v86 - v99;
         const real v102 = v100 + v101;
-        const bool v103 = v102 < v15;
-        const real v104 = (v103 ? v102 : v15);
+        const bool v103 = v102 <= v13;
+        const int v104 = (v103 ? 0 : v15);
         const bool v106 = v102 > v105;
         const real v107 = (v106 ? v102 : v105);
         const real v111 = v110 * v107;
@@ -226,21 +225,22 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         s15 = v133;
         s16 = v141;
     }
-    states[0 * all + lane] = canonical(s0);
-    states[1 * all + lane] = canonical(s1);
-    states[2 * all + lane] = canonical(s2);
-    states[3 * all + lane] = canonical(s3);
-    states[4 * all + lane] = canonical(s4);
-    states[5 * all + lane] = canonical(s5);
-    states[6 * all + lane] = canonical(s6);
-    states[7 * all + lane] = canonical(s7);
-    states[8 * all + lane] = canonical(s8);
-    states[9 * all + lane] = canonical(s9);
-    states[10 * all + lane] = canonical(s10);
-    states[11 * all + lane] = canonical(s11);
-    states[12 * all + lane] = canonical(s12);
-    states[13 * all + lane] = canonical(s13);
-    states[14 * all + lane] = canonical(s14);
-    states[15 * all + lane] = canonical(s15);
-    states[16 * all + lane] = canonical(s16);
+    real* last = states + afresh(lane);
+    last[0 * all] = canonical(s0);
+    last[1 * all] = (real)s1;
+    last[2 * all] = canonical(s2);
+    last[3 * all] = canonical(s3);
+    last[4 * all] = canonical(s4);
+    last[5 * all] = (real)s5;
+    last[6 * all] = canonical(s6);
+    last[7 * all] = canonical(s7);
+    last[8 * all] = canonical(s8);
+    last[9 * all] = (real)s9;
+    last[10 * all] = canonical(s10);
+    last[11 * all] = canonical(s11);
+    last[12 * all] = canonical(s12);
+    last[13 * all] = canonical(s13);
+    last[14 * all] = canonical(s14);
+    last[15 * all] = canonical(s15);
+    last[16 * all] = (real)s16;
 }

@@ -3,49 +3,48 @@ typedef double real;
 typedef double2 real2;
 
 __device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
-__device__ __forceinline__ void prefetch(const real* address) {
+__device__ __forceinline__ size_t afresh(size_t place) {
 #ifdef __CUDA_ARCH__
-    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));
+    asm volatile("" : "+l"(place));
 #endif
+    return place;
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting3, const real setting4, const real setting5, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
-    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
-    if (thread >= count) return;
-    const int lane = order[thread];
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting3, const real setting4, const real setting5, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+    const int lane = blockIdx.x * blockDim.x + threadIdx.x;
+    if (lane >= count) return;
     const size_t all = count;
     real s0 = states[0 * all + lane];
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
-    real s5 = states[5 * all + lane];
-    real s6 = states[6 * all + lane];
+    int s4 = (int)states[4 * all + lane];
+    int s5 = (int)states[5 * all + lane];
+    int s6 = (int)states[6 * all + lane];
     real s7 = states[7 * all + lane];
     real s8 = states[8 * all + lane];
     real s9 = states[9 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 4;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 4, f0 += columns0, f1 += columns1) {
-        if (t + 1 < stop) { prefetch(f0 + 1 * (size_t)columns0); prefetch(f1 + 1 * (size_t)columns1); }
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 4;
         const real2 r0 = __ldg((const real2*)(record + 0));
         const real2 r1 = __ldg((const real2*)(record + 2));
         const real v0 = r0.x;
-        const real v1 = __ldg(f0 - 1 * (size_t)columns0);
+        const real v1 = __ldg(family0 + ((t - 1) * (unsigned)columns0 + f0));
         const bool v2 = v0 > v1;
         const real v3 = 0x1.0000000000000p+0;
-        const real v4 = __ldg(f1 - 1 * (size_t)columns1);
+        const real v4 = __ldg(family1 + ((t - 1) * (unsigned)columns1 + f1));
         const bool v5 = v0 < v4;
         const real v6 = -0x1.0000000000000p+0;
         const real v7 = s0;
         const real v8 = (v5 ? v6 : v7);
         const real v9 = (v2 ? v3 : v8);
-        const real v10 = s4;
+        const int v10 = s4;
         const real v11 = 0x0.0p+0;
-        const bool v12 = v10 > v11;
+        const bool v12 = v10 > 0;
         const real v13 = (v12 ? v7 : v11);
         const real v14 = s2;
         const real v15 = s1;
@@ -61,14 +60,14 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v25 = s3;
         const real v28 = setting4;
         const real v32 = setting5;
-        const real v42 = s5;
+        const int v42 = s5;
         const real v51 = s9;
-        const real v55 = s6;
+        const int v55 = s6;
         const real v58 = s7;
         const real v63 = s8;
         real v31 = v25;
-        real v44 = v42;
-        real v57 = v55;
+        int v44 = v42;
+        int v57 = v55;
         real v60 = v58;
         real v65 = v63;
         real v66 = v51;
@@ -83,7 +82,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const bool v39 = v38 <= v11;
             const bool v40 = v37 & v39;
             const bool v41 = v24 & v40;
-            const real v43 = v42 + v3;
+            const int v43 = v42 + 1;
             v44 = (v41 ? v43 : v42);
             const real v45 = v17 * v21;
             const real v46 = v14 + v45;
@@ -94,7 +93,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v52 = v50 - v51;
             const bool v53 = v52 > v11;
             const bool v54 = v41 & v53;
-            const real v56 = v55 + v3;
+            const int v56 = v55 + 1;
             v57 = (v54 ? v56 : v55);
             const real v59 = v58 + v52;
             v60 = (v54 ? v59 : v58);
@@ -106,8 +105,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         }
         const real v33 = v23 - v31;
         const real v34 = v32 + v33;
-        const bool v35 = v34 < v10;
-        const real v36 = (v35 ? v34 : v10);
+        const bool v35 = v34 <= v11;
+        const int v36 = (v35 ? 0 : v10);
         s0 = v9;
         s1 = v13;
         s2 = v23;
@@ -119,14 +118,15 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         s8 = v65;
         s9 = v66;
     }
-    states[0 * all + lane] = canonical(s0);
-    states[1 * all + lane] = canonical(s1);
-    states[2 * all + lane] = canonical(s2);
-    states[3 * all + lane] = canonical(s3);
-    states[4 * all + lane] = canonical(s4);
-    states[5 * all + lane] = canonical(s5);
-    states[6 * all + lane] = canonical(s6);
-    states[7 * all + lane] = canonical(s7);
-    states[8 * all + lane] = canonical(s8);
-    states[9 * all + lane] = canonical(s9);
+    real* last = states + afresh(lane);
+    last[0 * all] = canonical(s0);
+    last[1 * all] = canonical(s1);
+    last[2 * all] = canonical(s2);
+    last[3 * all] = canonical(s3);
+    last[4 * all] = (real)s4;
+    last[5 * all] = (real)s5;
+    last[6 * all] = (real)s6;
+    last[7 * all] = canonical(s7);
+    last[8 * all] = canonical(s8);
+    last[9 * all] = canonical(s9);
 }

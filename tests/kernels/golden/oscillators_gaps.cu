@@ -3,55 +3,54 @@ typedef double real;
 typedef double2 real2;
 
 __device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
-__device__ __forceinline__ void prefetch(const real* address) {
+__device__ __forceinline__ size_t afresh(size_t place) {
 #ifdef __CUDA_ARCH__
-    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));
+    asm volatile("" : "+l"(place));
 #endif
+    return place;
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting6, const real setting7, const real setting8, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1, const real* __restrict__ family2, const int columns2, const real* __restrict__ family3, const int columns3) {
-    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
-    if (thread >= count) return;
-    const int lane = order[thread];
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting6, const real setting7, const real setting8, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1, const real* __restrict__ family2, const int columns2, const real* __restrict__ family3, const int columns3) {
+    const int lane = blockIdx.x * blockDim.x + threadIdx.x;
+    if (lane >= count) return;
     const size_t all = count;
     real s0 = states[0 * all + lane];
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
+    int s4 = (int)states[4 * all + lane];
     real s5 = states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
     real s8 = states[8 * all + lane];
     real s9 = states[9 * all + lane];
     real s10 = states[10 * all + lane];
-    real s11 = states[11 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* f2 = family2 + (size_t)start * columns2 + index[2 * all + lane];
-    const real* f3 = family3 + (size_t)start * columns3 + index[3 * all + lane];
-    const real* record = rows + (size_t)start * 8;
+    int s11 = (int)states[11 * all + lane];
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
+    const unsigned f2 = index[2 * all + lane];
+    const unsigned f3 = index[3 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 8, f0 += columns0, f1 += columns1, f2 += columns2, f3 += columns3) {
-        if (t + 1 < stop) { prefetch(f0 + 1 * (size_t)columns0); prefetch(f1 + 1 * (size_t)columns1); prefetch(f2 + 1 * (size_t)columns2); prefetch(f3 + 1 * (size_t)columns3); }
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 8;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
             const real2 r2 = __ldg((const real2*)(record + 4));
             const real2 r3 = __ldg((const real2*)(record + 6));
-            const real v0 = __ldg(f0);
-            const real v1 = __ldg(f1);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+            const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
             const real v3 = 0x0.0p+0;
             const real v5 = 0x1.9000000000000p+5;
             const real v6 = 0x1.9000000000000p+6;
             const real v10 = 0x1.4000000000000p+5;
             const bool v12 = r0.x != 0;
             const real v14 = r0.y;
-            const real v15 = __ldg(f2);
+            const real v15 = __ldg(family2 + (t * (unsigned)columns2 + f2));
             const real v18 = 0x1.0000000000000p+0;
             const real v19 = r1.x;
-            const real v20 = __ldg(f3);
+            const real v20 = __ldg(family3 + (t * (unsigned)columns3 + f3));
             const bool v21 = v19 > v20;
             const real v22 = r1.y;
             const real v23 = s0;
@@ -74,8 +73,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v28 = ((v25 > v27 || v25 != v25) ? v25 : v27);
             const real v29 = ((v28 < v18 || v28 != v28) ? v28 : v18);
             const real v30 = (v26 ? v23 : v29);
-            const real v31 = s4;
-            const bool v32 = v31 > v3;
+            const int v31 = s4;
+            const bool v32 = v31 > 0;
             const real v33 = v23 * v18;
             const real v34 = trunc(v33);
             const real v35 = v34 + v3;
@@ -103,9 +102,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v79 = s8;
             const real v83 = s9;
             const real v89 = s10;
-            const real v97 = s11;
+            const int v97 = s11;
             real v54 = v48;
-            real v99 = v97;
+            int v99 = v97;
             if (v47) {
                 const real v49 = v36 - v38;
                 const real v50 = fabs(v49);
@@ -117,13 +116,13 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const bool v94 = v93 <= v3;
                 const bool v95 = v92 & v94;
                 const bool v96 = v47 & v95;
-                const real v98 = v97 + v18;
+                const int v98 = v97 + 1;
                 v99 = (v96 ? v98 : v97);
             }
             const real v56 = v46 - v54;
             const real v57 = v55 + v56;
-            const bool v58 = v57 < v31;
-            const real v59 = (v58 ? v57 : v31);
+            const bool v58 = v57 <= v3;
+            const int v59 = (v58 ? 0 : v31);
             const bool v61 = v57 > v60;
             const real v62 = (v61 ? v57 : v60);
             const real v69 = v68 * v62;
@@ -172,18 +171,18 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
             const real2 r2 = __ldg((const real2*)(record + 4));
-            const real v0 = __ldg(f0);
-            const real v1 = __ldg(f1);
+            const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+            const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
             const real v3 = 0x0.0p+0;
             const real v5 = 0x1.9000000000000p+5;
             const real v6 = 0x1.9000000000000p+6;
             const real v10 = 0x1.4000000000000p+5;
             const bool v12 = r0.x != 0;
             const real v14 = r0.y;
-            const real v15 = __ldg(f2);
+            const real v15 = __ldg(family2 + (t * (unsigned)columns2 + f2));
             const real v18 = 0x1.0000000000000p+0;
             const real v19 = r1.x;
-            const real v20 = __ldg(f3);
+            const real v20 = __ldg(family3 + (t * (unsigned)columns3 + f3));
             const bool v21 = v19 > v20;
             const real v22 = r1.y;
             const real v23 = s0;
@@ -206,8 +205,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v28 = ((v25 > v27 || v25 != v25) ? v25 : v27);
             const real v29 = ((v28 < v18 || v28 != v28) ? v28 : v18);
             const real v30 = (v26 ? v23 : v29);
-            const real v31 = s4;
-            const bool v32 = v31 > v3;
+            const int v31 = s4;
+            const bool v32 = v31 > 0;
             const real v33 = v23 * v18;
             const real v34 = trunc(v33);
             const real v35 = v34 + v3;
@@ -234,9 +233,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v74 = s8;
             const real v75 = s9;
             const real v76 = s10;
-            const real v82 = s11;
+            const int v82 = s11;
             real v54 = v48;
-            real v84 = v82;
+            int v84 = v82;
             if (v47) {
                 const real v49 = v36 - v38;
                 const real v50 = fabs(v49);
@@ -248,13 +247,13 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const bool v79 = v78 <= v3;
                 const bool v80 = v77 & v79;
                 const bool v81 = v47 & v80;
-                const real v83 = v82 + v18;
+                const int v83 = v82 + 1;
                 v84 = (v81 ? v83 : v82);
             }
             const real v56 = v46 - v54;
             const real v57 = v55 + v56;
-            const bool v58 = v57 < v31;
-            const real v59 = (v58 ? v57 : v31);
+            const bool v58 = v57 <= v3;
+            const int v59 = (v58 ? 0 : v31);
             const bool v61 = v57 > v60;
             const real v62 = (v61 ? v57 : v60);
             const real v67 = v66 * v62;
@@ -277,16 +276,17 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             s11 = v84;
         }
     }
-    states[0 * all + lane] = canonical(s0);
-    states[1 * all + lane] = canonical(s1);
-    states[2 * all + lane] = canonical(s2);
-    states[3 * all + lane] = canonical(s3);
-    states[4 * all + lane] = canonical(s4);
-    states[5 * all + lane] = canonical(s5);
-    states[6 * all + lane] = canonical(s6);
-    states[7 * all + lane] = canonical(s7);
-    states[8 * all + lane] = canonical(s8);
-    states[9 * all + lane] = canonical(s9);
-    states[10 * all + lane] = canonical(s10);
-    states[11 * all + lane] = canonical(s11);
+    real* last = states + afresh(lane);
+    last[0 * all] = canonical(s0);
+    last[1 * all] = canonical(s1);
+    last[2 * all] = canonical(s2);
+    last[3 * all] = canonical(s3);
+    last[4 * all] = (real)s4;
+    last[5 * all] = canonical(s5);
+    last[6 * all] = canonical(s6);
+    last[7 * all] = canonical(s7);
+    last[8 * all] = canonical(s8);
+    last[9 * all] = canonical(s9);
+    last[10 * all] = canonical(s10);
+    last[11 * all] = (real)s11;
 }

@@ -3,12 +3,17 @@ typedef double real;
 typedef double2 real2;
 
 __device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
+__device__ __forceinline__ size_t afresh(size_t place) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : "+l"(place));
+#endif
+    return place;
+}
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting13, const real setting17, const real setting18, const real setting20) {
-    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
-    if (thread >= count) return;
-    const int lane = order[thread];
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting13, const real setting17, const real setting18, const real setting20) {
+    const int lane = blockIdx.x * blockDim.x + threadIdx.x;
+    if (lane >= count) return;
     const size_t all = count;
     real s0 = states[0 * all + lane];
     real s1 = states[1 * all + lane];
@@ -20,11 +25,11 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s7 = states[7 * all + lane];
     real s8 = states[8 * all + lane];
     real s9 = states[9 * all + lane];
-    real s10 = states[10 * all + lane];
+    int s10 = (int)states[10 * all + lane];
     real s11 = states[11 * all + lane];
     real s12 = states[12 * all + lane];
     real s13 = states[13 * all + lane];
-    real s14 = states[14 * all + lane];
+    int s14 = (int)states[14 * all + lane];
     real s15 = states[15 * all + lane];
     real s16 = states[16 * all + lane];
     real s17 = states[17 * all + lane];
@@ -32,18 +37,18 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
     real s19 = states[19 * all + lane];
     real s20 = states[20 * all + lane];
     real s21 = states[21 * all + lane];
-    real s22 = states[22 * all + lane];
+    int s22 = (int)states[22 * all + lane];
     real s23 = states[23 * all + lane];
     real s24 = states[24 * all + lane];
     real s25 = states[25 * all + lane];
-    real s26 = states[26 * all + lane];
-    real s27 = states[27 * all + lane];
+    int s26 = (int)states[26 * all + lane];
+    int s27 = (int)states[27 * all + lane];
     real s28 = states[28 * all + lane];
     real s29 = states[29 * all + lane];
     const real lane0 = lanes[0 * all + lane];
-    const real* record = rows + (size_t)start * 22;
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 22) {
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 22;
         if (event[t]) {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));
@@ -87,10 +92,10 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v61 = s9;
             const real v64 = s4;
             const bool v65 = v64 > v12;
-            const real v66 = s10;
+            const int v66 = s10;
             const real v71 = __longlong_as_double(0x7ff8000000000000LL);
-            const real v77 = s14;
-            const bool v78 = v77 > v12;
+            const int v77 = s14;
+            const bool v78 = v77 > 0;
             const bool v79 = r4.y != 0;
             const real v80 = setting13;
             const real v81 = s12;
@@ -120,12 +125,12 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v205 = s19;
             const real v217 = s20;
             const real v222 = s21;
-            const real v229 = s22;
+            const int v229 = s22;
             const real v235 = s23;
             const real v242 = s24;
             const real v249 = s25;
-            const real v256 = s26;
-            const real v266 = s27;
+            const int v256 = s26;
+            const int v266 = s27;
             const real v273 = s28;
             const real v284 = s29;
             real v37 = v34;
@@ -134,12 +139,12 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             real v52 = v51;
             real v103 = v11;
             real v125 = v106;
-            real v230 = v229;
+            int v230 = v229;
             real v237 = v235;
             real v244 = v242;
             real v251 = v249;
-            real v261 = v256;
-            real v268 = v266;
+            int v261 = v256;
+            int v268 = v266;
             real v289 = v273;
             real v298 = v284;
             if (v9) {
@@ -181,19 +186,19 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const real v123 = v113 + v122;
                 const real v124 = v106 + v123;
                 v125 = (v18 ? v124 : v106);
-                v230 = (v23 ? v12 : v229);
-                const real v236 = v235 + v229;
+                v230 = (v23 ? 0 : v229);
+                const real v236 = v235 + (real)v229;
                 v237 = (v23 ? v236 : v235);
                 const real v243 = v242 + v111;
                 v244 = (v18 ? v243 : v242);
                 const real v250 = v249 + v120;
                 v251 = (v18 ? v250 : v249);
-                const real v257 = (v19 ? v166 : v12);
-                const real v258 = v257 + v257;
-                const real v259 = (v15 ? v258 : v166);
-                const real v260 = v256 + v259;
+                const int v257 = (v19 ? 1 : 0);
+                const int v258 = v257 + v257;
+                const int v259 = (v15 ? v258 : 1);
+                const int v260 = v256 + v259;
                 v261 = (v18 ? v260 : v256);
-                const real v267 = v266 + v166;
+                const int v267 = v266 + 1;
                 v268 = (v23 ? v267 : v266);
                 const real v274 = v86 * v99;
                 const real v275 = v81 + v274;
@@ -227,20 +232,20 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v127 = fabs(v126);
             const real v128 = v127 * v112;
             real v62 = v61;
-            real v67 = v66;
+            int v67 = v66;
             real v75 = v60;
             real v92 = v91;
             bool v105 = false;
             real v146 = v103;
-            real v231 = v230;
+            int v231 = v230;
             real v239 = v237;
             real v246 = v244;
-            real v263 = v261;
-            real v270 = v268;
+            int v263 = v261;
+            int v270 = v268;
             if (v58) {
                 const bool v59 = v9 & v58;
                 v62 = (v59 ? v60 : v61);
-                v67 = (v59 ? v12 : v66);
+                v67 = (v59 ? 0 : v66);
                 v75 = (v59 ? v12 : v60);
                 const real v87 = ((v24 < v38 || v24 != v24) ? v24 : v38);
                 const real v88 = ((v24 > v38 || v24 != v24) ? v24 : v38);
@@ -250,18 +255,18 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const bool v104 = v103 != v12;
                 v105 = v59 & v104;
                 v146 = (v59 ? v12 : v103);
-                v231 = (v105 ? v12 : v230);
-                const real v238 = v237 + v230;
+                v231 = (v105 ? 0 : v230);
+                const real v238 = v237 + (real)v230;
                 v239 = (v105 ? v238 : v237);
                 const real v245 = v244 + v127;
                 v246 = (v105 ? v245 : v244);
-                const real v262 = v261 + v166;
+                const int v262 = v261 + 1;
                 v263 = (v105 ? v262 : v261);
-                const real v269 = v268 + v166;
+                const int v269 = v268 + 1;
                 v270 = (v105 ? v269 : v268);
             }
             const bool v63 = v10 != v62;
-            const bool v68 = v67 > v12;
+            const bool v68 = v67 > 0;
             const bool v69 = v65 & v68;
             const bool v70 = v63 | v69;
             const real v72 = (v70 ? v71 : v62);
@@ -297,8 +302,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 v145 = (v78 ? v144 : v12);
             }
             const bool v147 = v145 != v146;
-            const real v167 = (v65 ? v67 : v166);
-            const real v168 = (v70 ? v12 : v167);
+            const int v167 = (v65 ? v67 : 1);
+            const int v168 = (v70 ? 0 : v167);
             const real v169 = (v9 ? v145 : v146);
             const bool v225 = v169 != v12;
             const real v252 = v251 + v131;
@@ -320,12 +325,12 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             real v161 = v38;
             real v165 = v52;
             real v178 = v135;
-            real v232 = v231;
+            int v232 = v231;
             real v241 = v239;
             real v248 = v246;
             real v255 = v253;
-            real v265 = v263;
-            real v272 = v270;
+            int v265 = v263;
+            int v272 = v270;
             real v316 = v303;
             real v317 = v311;
             if (v147) {
@@ -356,16 +361,16 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const bool v226 = v146 != v12;
                 const bool v227 = v226 & v151;
                 const bool v228 = v148 & v227;
-                v232 = (v228 ? v12 : v231);
-                const real v240 = v239 + v231;
+                v232 = (v228 ? 0 : v231);
+                const real v240 = v239 + (real)v231;
                 v241 = (v228 ? v240 : v239);
                 const real v247 = v246 + v171;
                 v248 = (v148 ? v247 : v246);
                 const real v254 = v253 + v174;
                 v255 = (v148 ? v254 : v253);
-                const real v264 = v263 + v166;
+                const int v264 = v263 + 1;
                 v265 = (v148 ? v264 : v263);
-                const real v271 = v270 + v166;
+                const int v271 = v270 + 1;
                 v272 = (v228 ? v271 : v270);
                 const real v304 = fabs(v146);
                 const real v305 = v304 * v112;
@@ -383,8 +388,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v179 = v102 - v178;
             const real v180 = v80 + v179;
-            const bool v181 = v180 < v77;
-            const real v182 = (v181 ? v180 : v77);
+            const bool v181 = v180 <= v12;
+            const int v182 = (v181 ? 0 : v77);
             const bool v184 = v180 > v183;
             const real v185 = (v184 ? v180 : v183);
             const real v196 = v195 * v185;
@@ -427,8 +432,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const real v223 = v222 + v214;
                 v224 = (v221 ? v223 : v222);
             }
-            const real v233 = v232 + v166;
-            const real v234 = (v225 ? v233 : v12);
+            const int v233 = v232 + 1;
+            const int v234 = (v225 ? v233 : 0);
             s0 = v3;
             s1 = v1;
             s2 = v4;
@@ -497,10 +502,10 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v49 = s9;
             const real v52 = s4;
             const bool v53 = v52 > v10;
-            const real v54 = s10;
+            const int v54 = s10;
             const real v59 = __longlong_as_double(0x7ff8000000000000LL);
-            const real v63 = s14;
-            const bool v64 = v63 > v10;
+            const int v63 = s14;
+            const bool v64 = v63 > 0;
             const bool v65 = r4.y != 0;
             const real v66 = setting13;
             const real v67 = s12;
@@ -525,24 +530,24 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v166 = s19;
             const real v167 = s20;
             const real v168 = s21;
-            const real v172 = s22;
+            const int v172 = s22;
             const real v178 = s23;
             const real v185 = s24;
             const real v192 = s25;
-            const real v199 = s26;
-            const real v206 = s27;
+            const int v199 = s26;
+            const int v206 = s27;
             const real v213 = s28;
             const real v217 = v84 * v87;
             const real v224 = s29;
             real v29 = v28;
             real v41 = v40;
             real v95 = v83;
-            real v173 = v172;
+            int v173 = v172;
             real v180 = v178;
             real v187 = v185;
             real v194 = v192;
-            real v201 = v199;
-            real v208 = v206;
+            int v201 = v199;
+            int v208 = v206;
             real v229 = v213;
             real v236 = v224;
             if (v13) {
@@ -569,16 +574,16 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const real v93 = v88 + v92;
                 const real v94 = v83 + v93;
                 v95 = (v13 ? v94 : v83);
-                v173 = (v18 ? v10 : v172);
-                const real v179 = v178 + v172;
+                v173 = (v18 ? 0 : v172);
+                const real v179 = v178 + (real)v172;
                 v180 = (v18 ? v179 : v178);
                 const real v186 = v185 + v86;
                 v187 = (v13 ? v186 : v185);
                 const real v193 = v192 + v90;
                 v194 = (v13 ? v193 : v192);
-                const real v200 = v199 + v135;
+                const int v200 = v199 + 1;
                 v201 = (v13 ? v200 : v199);
-                const real v207 = v206 + v135;
+                const int v207 = v206 + 1;
                 v208 = (v18 ? v207 : v206);
                 const real v214 = v70 * v79;
                 const real v215 = v67 + v214;
@@ -609,8 +614,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const bool v47 = v36 | v46;
             const real v50 = (v47 ? v48 : v49);
             const bool v51 = v8 != v50;
-            const real v55 = (v47 ? v10 : v54);
-            const bool v56 = v55 > v10;
+            const int v55 = (v47 ? 0 : v54);
+            const bool v56 = v55 > 0;
             const bool v57 = v53 & v56;
             const bool v58 = v51 | v57;
             const real v60 = (v58 ? v59 : v50);
@@ -626,15 +631,15 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v80 = v78 * v79;
             const real v81 = v67 + v80;
             const real v116 = (v47 ? v10 : v9);
-            const real v136 = (v53 ? v55 : v135);
-            const real v137 = (v58 ? v10 : v136);
+            const int v136 = (v53 ? v55 : 1);
+            const int v137 = (v58 ? 0 : v136);
             real v105 = v95;
-            real v174 = v173;
+            int v174 = v173;
             real v182 = v180;
             real v189 = v187;
             real v196 = v194;
-            real v203 = v201;
-            real v210 = v208;
+            int v203 = v201;
+            int v210 = v208;
             real v241 = v229;
             real v249 = v236;
             if (v14) {
@@ -649,16 +654,16 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const real v103 = v98 + v102;
                 const real v104 = v95 + v103;
                 v105 = (v82 ? v104 : v95);
-                v174 = (v82 ? v10 : v173);
-                const real v181 = v180 + v173;
+                v174 = (v82 ? 0 : v173);
+                const real v181 = v180 + (real)v173;
                 v182 = (v82 ? v181 : v180);
                 const real v188 = v187 + v97;
                 v189 = (v82 ? v188 : v187);
                 const real v195 = v194 + v101;
                 v196 = (v82 ? v195 : v194);
-                const real v202 = v201 + v135;
+                const int v202 = v201 + 1;
                 v203 = (v82 ? v202 : v201);
-                const real v209 = v208 + v135;
+                const int v209 = v208 + 1;
                 v210 = (v82 ? v209 : v208);
                 const real v230 = v81 - v95;
                 const real v231 = v84 * v99;
@@ -690,12 +695,12 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             real v130 = v29;
             real v134 = v41;
             real v146 = v105;
-            real v175 = v174;
+            int v175 = v174;
             real v184 = v182;
             real v191 = v189;
             real v198 = v196;
-            real v205 = v203;
-            real v212 = v210;
+            int v205 = v203;
+            int v212 = v210;
             real v254 = v241;
             real v255 = v249;
             if (v117) {
@@ -724,16 +729,16 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const bool v169 = v116 != v10;
                 const bool v170 = v169 & v120;
                 const bool v171 = v117 & v170;
-                v175 = (v171 ? v10 : v174);
-                const real v183 = v182 + v174;
+                v175 = (v171 ? 0 : v174);
+                const real v183 = v182 + (real)v174;
                 v184 = (v171 ? v183 : v182);
                 const real v190 = v189 + v139;
                 v191 = (v117 ? v190 : v189);
                 const real v197 = v196 + v142;
                 v198 = (v117 ? v197 : v196);
-                const real v204 = v203 + v135;
+                const int v204 = v203 + 1;
                 v205 = (v117 ? v204 : v203);
-                const real v211 = v210 + v135;
+                const int v211 = v210 + 1;
                 v212 = (v171 ? v211 : v210);
                 const real v242 = fabs(v116);
                 const real v243 = v242 * v87;
@@ -751,8 +756,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             }
             const real v147 = v81 - v146;
             const real v148 = v66 + v147;
-            const bool v149 = v148 < v63;
-            const real v150 = (v149 ? v148 : v63);
+            const bool v149 = v148 <= v10;
+            const int v150 = (v149 ? 0 : v63);
             const bool v152 = v148 > v151;
             const real v153 = (v152 ? v148 : v151);
             const real v159 = v158 * v153;
@@ -765,8 +770,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const bool v164 = v160 & v163;
                 v165 = (v164 ? v162 : v156);
             }
-            const real v176 = v175 + v135;
-            const real v177 = (v118 ? v176 : v10);
+            const int v176 = v175 + 1;
+            const int v177 = (v118 ? v176 : 0);
             s0 = v3;
             s1 = v1;
             s2 = v4;
@@ -794,34 +799,35 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             s29 = v255;
         }
     }
-    states[0 * all + lane] = canonical(s0);
-    states[1 * all + lane] = canonical(s1);
-    states[2 * all + lane] = canonical(s2);
-    states[3 * all + lane] = canonical(s3);
-    states[4 * all + lane] = canonical(s4);
-    states[5 * all + lane] = canonical(s5);
-    states[6 * all + lane] = canonical(s6);
-    states[7 * all + lane] = canonical(s7);
-    states[8 * all + lane] = canonical(s8);
-    states[9 * all + lane] = canonical(s9);
-    states[10 * all + lane] = canonical(s10);
-    states[11 * all + lane] = canonical(s11);
-    states[12 * all + lane] = canonical(s12);
-    states[13 * all + lane] = canonical(s13);
-    states[14 * all + lane] = canonical(s14);
-    states[15 * all + lane] = canonical(s15);
-    states[16 * all + lane] = canonical(s16);
-    states[17 * all + lane] = canonical(s17);
-    states[18 * all + lane] = canonical(s18);
-    states[19 * all + lane] = canonical(s19);
-    states[20 * all + lane] = canonical(s20);
-    states[21 * all + lane] = canonical(s21);
-    states[22 * all + lane] = canonical(s22);
-    states[23 * all + lane] = canonical(s23);
-    states[24 * all + lane] = canonical(s24);
-    states[25 * all + lane] = canonical(s25);
-    states[26 * all + lane] = canonical(s26);
-    states[27 * all + lane] = canonical(s27);
-    states[28 * all + lane] = canonical(s28);
-    states[29 * all + lane] = canonical(s29);
+    real* last = states + afresh(lane);
+    last[0 * all] = canonical(s0);
+    last[1 * all] = canonical(s1);
+    last[2 * all] = canonical(s2);
+    last[3 * all] = canonical(s3);
+    last[4 * all] = canonical(s4);
+    last[5 * all] = canonical(s5);
+    last[6 * all] = canonical(s6);
+    last[7 * all] = canonical(s7);
+    last[8 * all] = canonical(s8);
+    last[9 * all] = canonical(s9);
+    last[10 * all] = (real)s10;
+    last[11 * all] = canonical(s11);
+    last[12 * all] = canonical(s12);
+    last[13 * all] = canonical(s13);
+    last[14 * all] = (real)s14;
+    last[15 * all] = canonical(s15);
+    last[16 * all] = canonical(s16);
+    last[17 * all] = canonical(s17);
+    last[18 * all] = canonical(s18);
+    last[19 * all] = canonical(s19);
+    last[20 * all] = canonical(s20);
+    last[21 * all] = canonical(s21);
+    last[22 * all] = (real)s22;
+    last[23 * all] = canonical(s23);
+    last[24 * all] = canonical(s24);
+    last[25 * all] = canonical(s25);
+    last[26 * all] = (real)s26;
+    last[27 * all] = (real)s27;
+    last[28 * all] = canonical(s28);
+    last[29 * all] = canonical(s29);
 }

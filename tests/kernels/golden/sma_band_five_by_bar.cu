@@ -3,40 +3,39 @@ typedef double real;
 typedef double2 real2;
 
 __device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
-__device__ __forceinline__ void prefetch(const real* address) {
+__device__ __forceinline__ size_t afresh(size_t place) {
 #ifdef __CUDA_ARCH__
-    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));
+    asm volatile("" : "+l"(place));
 #endif
+    return place;
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting2, const real setting3, const real setting4, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
-    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
-    if (thread >= count) return;
-    const int lane = order[thread];
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting2, const real setting3, const real setting4, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+    const int lane = blockIdx.x * blockDim.x + threadIdx.x;
+    if (lane >= count) return;
     const size_t all = count;
     real s0 = states[0 * all + lane];
     real s1 = states[1 * all + lane];
     real s2 = states[2 * all + lane];
     real s3 = states[3 * all + lane];
-    real s4 = states[4 * all + lane];
+    int s4 = (int)states[4 * all + lane];
     real s5 = states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
     real s8 = states[8 * all + lane];
     real s9 = states[9 * all + lane];
     real s10 = states[10 * all + lane];
-    real s11 = states[11 * all + lane];
+    int s11 = (int)states[11 * all + lane];
     const real lane0 = lanes[0 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 2;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 2, f0 += columns0, f1 += columns1) {
-        if (t + 1 < stop) { prefetch(f0 + 1 * (size_t)columns0); prefetch(f1 + 1 * (size_t)columns1); }
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 2;
         const real2 r0 = __ldg((const real2*)(record + 0));
-        const real v0 = __ldg(f0);
-        const real v1 = __ldg(f1);
+        const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+        const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
         const real v2 = lane0;
         const real v3 = v1 + v2;
         const bool v4 = v0 > v3;
@@ -47,9 +46,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v9 = s0;
         const real v10 = (v7 ? v8 : v9);
         const real v11 = (v4 ? v5 : v10);
-        const real v12 = s4;
+        const int v12 = s4;
         const real v13 = 0x0.0p+0;
-        const bool v14 = v12 > v13;
+        const bool v14 = v12 > 0;
         const real v15 = (v14 ? v9 : v13);
         const real v16 = s2;
         const real v17 = s1;
@@ -73,9 +72,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v55 = s8;
         const real v59 = s9;
         const real v65 = s10;
-        const real v73 = s11;
+        const int v73 = s11;
         real v33 = v27;
-        real v75 = v73;
+        int v75 = v73;
         if (v26) {
             const real v28 = v15 - v17;
             const real v29 = fabs(v28);
@@ -87,13 +86,13 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const bool v70 = v69 <= v13;
             const bool v71 = v68 & v70;
             const bool v72 = v26 & v71;
-            const real v74 = v73 + v5;
+            const int v74 = v73 + 1;
             v75 = (v72 ? v74 : v73);
         }
         const real v35 = v25 - v33;
         const real v36 = v34 + v35;
-        const bool v37 = v36 < v12;
-        const real v38 = (v37 ? v36 : v12);
+        const bool v37 = v36 <= v13;
+        const int v38 = (v37 ? 0 : v12);
         const bool v40 = v36 > v39;
         const real v41 = (v40 ? v36 : v39);
         const real v45 = v44 * v41;
@@ -136,16 +135,17 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         s10 = v67;
         s11 = v75;
     }
-    states[0 * all + lane] = canonical(s0);
-    states[1 * all + lane] = canonical(s1);
-    states[2 * all + lane] = canonical(s2);
-    states[3 * all + lane] = canonical(s3);
-    states[4 * all + lane] = canonical(s4);
-    states[5 * all + lane] = canonical(s5);
-    states[6 * all + lane] = canonical(s6);
-    states[7 * all + lane] = canonical(s7);
-    states[8 * all + lane] = canonical(s8);
-    states[9 * all + lane] = canonical(s9);
-    states[10 * all + lane] = canonical(s10);
-    states[11 * all + lane] = canonical(s11);
+    real* last = states + afresh(lane);
+    last[0 * all] = canonical(s0);
+    last[1 * all] = canonical(s1);
+    last[2 * all] = canonical(s2);
+    last[3 * all] = canonical(s3);
+    last[4 * all] = (real)s4;
+    last[5 * all] = canonical(s5);
+    last[6 * all] = canonical(s6);
+    last[7 * all] = canonical(s7);
+    last[8 * all] = canonical(s8);
+    last[9 * all] = canonical(s9);
+    last[10 * all] = canonical(s10);
+    last[11 * all] = (real)s11;
 }

@@ -3,42 +3,41 @@ typedef double real;
 typedef double2 real2;
 
 __device__ __forceinline__ real canonical(real x) { return x != x ? __longlong_as_double(0x7ff8000000000000LL) : x; }
-__device__ __forceinline__ void prefetch(const real* address) {
+__device__ __forceinline__ size_t afresh(size_t place) {
 #ifdef __CUDA_ARCH__
-    asm volatile("prefetch.global.L1 [%0];" :: "l"(address));
+    asm volatile("" : "+l"(place));
 #endif
+    return place;
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ order, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting1, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
-    const int thread = blockIdx.x * blockDim.x + threadIdx.x;
-    if (thread >= count) return;
-    const int lane = order[thread];
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting1, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+    const int lane = blockIdx.x * blockDim.x + threadIdx.x;
+    if (lane >= count) return;
     const size_t all = count;
-    real s0 = states[0 * all + lane];
-    real s1 = states[1 * all + lane];
-    real s2 = states[2 * all + lane];
+    int s0 = (int)states[0 * all + lane];
+    int s1 = (int)states[1 * all + lane];
+    int s2 = (int)states[2 * all + lane];
     real s3 = states[3 * all + lane];
     real s4 = states[4 * all + lane];
-    real s5 = states[5 * all + lane];
+    int s5 = (int)states[5 * all + lane];
     real s6 = states[6 * all + lane];
     real s7 = states[7 * all + lane];
     real s8 = states[8 * all + lane];
     real s9 = states[9 * all + lane];
     real s10 = states[10 * all + lane];
     real s11 = states[11 * all + lane];
-    real s12 = states[12 * all + lane];
+    int s12 = (int)states[12 * all + lane];
     const real lane0 = lanes[0 * all + lane];
-    const real* f0 = family0 + (size_t)start * columns0 + index[0 * all + lane];
-    const real* f1 = family1 + (size_t)start * columns1 + index[1 * all + lane];
-    const real* record = rows + (size_t)start * 4;
+    const unsigned f0 = index[0 * all + lane];
+    const unsigned f1 = index[1 * all + lane];
 #pragma unroll 1
-    for (int t = start; t < stop; ++t, record += 4, f0 += columns0, f1 += columns1) {
-        if (t + 1 < stop) { prefetch(f0 + 1 * (size_t)columns0); prefetch(f1 + 1 * (size_t)columns1); }
+    for (int t = start; t < stop; ++t) {
+        const real* record = rows + (size_t)t * 4;
         const real2 r0 = __ldg((const real2*)(record + 0));
         const real2 r1 = __ldg((const real2*)(record + 2));
-        const real v0 = __ldg(f0);
-        const real v1 = __ldg(f1);
+        const real v0 = __ldg(family0 + (t * (unsigned)columns0 + f0));
+        const real v1 = __ldg(family1 + (t * (unsigned)columns1 + f1));
         const real v2 = lane0;
         const real v3 = v1 + v2;
         const bool v4 = v0 > v3;
@@ -46,14 +45,14 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v6 = v1 - v2;
         const bool v7 = v0 < v6;
         const real v8 = -0x1.0000000000000p+0;
-        const real v9 = s0;
-        const real v10 = (v7 ? v8 : v9);
-        const real v11 = (v4 ? v5 : v10);
-        const real v12 = s1;
-        const real v13 = s5;
+        const int v9 = s0;
+        const int v10 = (v7 ? -1 : v9);
+        const int v11 = (v4 ? 1 : v10);
+        const int v12 = s1;
+        const int v13 = s5;
         const real v14 = 0x0.0p+0;
-        const bool v15 = v13 > v14;
-        const real v16 = s2;
+        const bool v15 = v13 > 0;
+        const int v16 = s2;
         const bool v18 = r0.x != 0;
         const real v19 = setting1;
         const real v20 = s4;
@@ -68,7 +67,7 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v25 = v24 - v14;
             const real v26 = v19 + v25;
             const real v27 = ((v26 > v14 || v26 != v26) ? v26 : v14);
-            const real v28 = v12 * v27;
+            const real v28 = (real)v12 * v27;
             const real v30 = v28 / v29;
             const real v31 = (v18 ? v30 : v14);
             const real v32 = (v17 ? v31 : v21);
@@ -80,8 +79,8 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v37 = v20 + v36;
         const real v38 = v37 - v14;
         const real v39 = v19 + v38;
-        const bool v40 = v39 < v13;
-        const real v41 = (v40 ? v39 : v13);
+        const bool v40 = v39 <= v14;
+        const int v41 = (v40 ? 0 : v13);
         const real v42 = s6;
         const bool v43 = v39 > v42;
         const real v44 = (v43 ? v39 : v42);
@@ -125,9 +124,9 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const bool v74 = v73 <= v14;
         const bool v75 = v72 & v74;
         const bool v76 = v71 & v75;
-        const real v77 = s12;
-        const real v78 = v77 + v5;
-        const real v79 = (v76 ? v78 : v77);
+        const int v77 = s12;
+        const int v78 = v77 + 1;
+        const int v79 = (v76 ? v78 : v77);
         s0 = v11;
         s1 = v9;
         s2 = v12;
@@ -142,17 +141,18 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         s11 = v70;
         s12 = v79;
     }
-    states[0 * all + lane] = canonical(s0);
-    states[1 * all + lane] = canonical(s1);
-    states[2 * all + lane] = canonical(s2);
-    states[3 * all + lane] = canonical(s3);
-    states[4 * all + lane] = canonical(s4);
-    states[5 * all + lane] = canonical(s5);
-    states[6 * all + lane] = canonical(s6);
-    states[7 * all + lane] = canonical(s7);
-    states[8 * all + lane] = canonical(s8);
-    states[9 * all + lane] = canonical(s9);
-    states[10 * all + lane] = canonical(s10);
-    states[11 * all + lane] = canonical(s11);
-    states[12 * all + lane] = canonical(s12);
+    real* last = states + afresh(lane);
+    last[0 * all] = (real)s0;
+    last[1 * all] = (real)s1;
+    last[2 * all] = (real)s2;
+    last[3 * all] = canonical(s3);
+    last[4 * all] = canonical(s4);
+    last[5 * all] = (real)s5;
+    last[6 * all] = canonical(s6);
+    last[7 * all] = canonical(s7);
+    last[8 * all] = canonical(s8);
+    last[9 * all] = canonical(s9);
+    last[10 * all] = canonical(s10);
+    last[11 * all] = canonical(s11);
+    last[12 * all] = (real)s12;
 }

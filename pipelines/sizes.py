@@ -1,0 +1,31 @@
+"""Sizes as people write them: 500MB, 20GiB, none."""
+
+import re
+
+from pipelines.errors import UsageError
+
+_UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+NO_LIMIT = "none"
+
+
+def parse_size(text: str) -> int | None:
+    """Return the bytes of `20GB`, `1.5 GiB` or a plain number; None for `none`. Raises UsageError for anything else."""
+    if text == NO_LIMIT:
+        return None
+    units = {name.lower(): factor for name, factor in _UNITS.items()}
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or match[2].lower() not in units:
+        raise UsageError(f"{text!r} is not a size: write e.g. 20GB, 500MiB, a number of bytes or none")
+    return int(float(match[1]) * units[match[2].lower()])
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes for reading: 1.2 GB; rounded up, so that a limit of it is enough."""
+    for unit in ("kB", "MB", "GB", "TB"):
+        factor = _UNITS[unit]
+        if count < 1000 * factor or unit == "TB":
+            tenths = -(-count * 10 // factor)
+            return f"{count} B" if count < 1000 else f"{tenths // 10}.{tenths % 10} {unit}"
+    raise AssertionError("the last unit returns")

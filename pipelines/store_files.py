@@ -1,0 +1,169 @@
+"""Small files of a store on a local disk: replaced whole, read without following links, listed with their age."""
+
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pipelines.errors import StoreError
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a store: its path below the store, size, and when it changed by the clock of the file system."""
+
+    path: str
+    bytes: int
+    changed: float
+
+
+class Files(Protocol):
+    """What a store needs of the place it is kept in. Paths are relative, with `/`."""
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content, None where there is no such file."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace the file: readers see the old or the new content."""
+
+    def remove(self, path: str) -> None:
+        """Delete the file where it is there."""
+
+    def append(self, path: str, line: str) -> None:
+        """Add a line to a journal; lines of several writers are all kept."""
+
+    def lines(self, path: str) -> list[str]:
+        """Return the lines of a journal, oldest first."""
+
+    def entries(self, folder: str) -> list[Entry]:
+        """List the files below a folder, by path; unfinished ones are left out."""
+
+    def now(self) -> float:
+        """Return the time by the clock that stamps the files, in seconds."""
+
+
+@dataclass(frozen=True)
+class LocalFiles:
+    """The files below one folder of a local file system."""
+
+    root: Path
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content, None where there is no such regular file."""
+        try:
+            return read_regular(self.root / path)
+        except OSError:
+            return None
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace the file in one rename."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(target, data)
+
+    def remove(self, path: str) -> None:
+        """Delete the file where it is there."""
+        (self.root / path).unlink(missing_ok=True)
+
+    def append(self, path: str, line: str) -> None:
+        """Add a line in one write."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # the leading newline ends a line that a crash may have cut, so that this one cannot vanish into it
+        with target.open("a", encoding="utf-8") as stream:
+            stream.write("\n" + line + "\n")
+
+    def lines(self, path: str) -> list[str]:
+        """Return the lines; a cut last one is among them."""
+        data = self.read(path)
+        return [] if data is None else [line for line in data.decode("utf-8", "replace").splitlines() if line]
+
+    def entries(self, folder: str) -> list[Entry]:
+        """List the regular files below a folder; names that begin with a dot are unfinished."""
+        found = []
+        for path in sorted((self.root / folder).rglob("*")):
+            try:
+                status = path.lstat()
+            except OSError:  # it went while we looked
+                continue
+            if stat.S_ISREG(status.st_mode) and not path.name.startswith("."):
+                found.append(Entry(path.relative_to(self.root).as_posix(), status.st_size, status.st_mtime))
+        return found
+
+    def now(self) -> float:
+        """Return the time that a file written now gets."""
+        probe = self.root / "tmp" / f".clock.{os.getpid()}.{os.urandom(4).hex()}"
+        probe.write_bytes(b"")
+        try:
+            return probe.stat().st_mtime
+        finally:
+            probe.unlink(missing_ok=True)
+
+
+def checked_key(key: str) -> str:
+    """Return the key; raise StoreError for a text that is none and could name a place outside the store."""
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise StoreError(f"{key!r:.80} is not a content key: 64 hexadecimal digits")
+    return key
+
+
+def is_plain_name(name: object) -> bool:
+    """Say whether a text names a file in its folder and nothing above, below or beside it."""
+    return (
+        isinstance(name, str)
+        and name not in ("", ".", "..")
+        and not name.startswith(".")
+        and not any(sign in name for sign in "/\\\0")
+    )
+
+
+def read_regular(path: Path) -> bytes:
+    """Read a regular file; raise OSError for a link or anything else."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(descriptor, "rb") as stream:  # noqa: PTH123 - a descriptor has no path
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{path} is not a regular file")
+        return stream.read()
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a regular file; raise OSError for a link or anything else."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(descriptor, "rb") as stream:  # noqa: PTH123 - a descriptor has no path
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{path} is not a regular file")
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or the names in a folder have reached the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_bytes(path: Path, data: bytes, synced: bool = False) -> None:
+    """Replace a file atomically: a reader sees the old or the new content, never half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(data)
+            if synced:
+                stream.flush()
+                os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str, sync: bool = False) -> None:
+    """Replace a text file as `write_bytes` does."""
+    write_bytes(path, text.encode(), sync)
