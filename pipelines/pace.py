@@ -96,4 +96,6 @@ def rate(bar_steps_per_second: float) -> str:
     """A sweep's speed with its unit."""
     if bar_steps_per_second >= 1e9:
         return f"{bar_steps_per_second / 1e9:.3g} G bar-steps/s"
+    if bar_steps_per_second < 1e6:
+        return f"{bar_steps_per_second / 1e3:.0f} k bar-steps/s"
     return f"{bar_steps_per_second / 1e6:.0f} M bar-steps/s"

@@ -27,7 +27,7 @@ LISTED = {"retry": "retries", "damaged": "damaged", "warning": "warnings", "evic
 USERS = ("configuration", "facts")  # what the user's own code names; all else may hold content keys
 SUMMARISED = (
     "run", "status", "exit_code", "created", "command", "fold", "seconds", "error", "headlines", "metrics", "report", "reports",
-    "data_report", "feature_set", "reproduces", "pid", "host",
+    "data_report", "pooled_report", "feature_set", "reproduces", "pid", "host",
 )  # fmt: skip
 SHARED = ("started", "ended")  # events after which a remote store gets the record and the reports beside it
 LIBRARIES = (

@@ -72,7 +72,8 @@ def best_figures(summary: Mapping[str, Any]) -> dict[str, Any] | None:
 def _row(summary: Mapping[str, Any]) -> dict[str, Any]:
     run = str(summary["run"])
     reports = [Link(f"fold {_fold_of(path)}", found) for path in summary.get("reports") or () if (found := _inside(path, run))]
-    data = _inside(summary.get("data_report"), run)
+    others = (("folds together", "pooled_report"), ("data", "data_report"))
+    reports += [Link(words, found) for words, name in others if (found := _inside(summary.get(name), run))]
     seconds = summary.get("seconds")
     best = best_figures(summary)
     return {
@@ -85,7 +86,7 @@ def _row(summary: Mapping[str, Any]) -> dict[str, Any]:
         "tasks": f"{summary['computed']} + {summary['cached']}",
         "headline": str(summary.get("error") or figures_text(summary)),
         "best": "" if best is None else f"Best of {best['of']}: {best['model']}, net profit {best['net_profit']:,.0f}.",
-        "links": reports + ([Link("data", data)] if data else []),
+        "links": reports,
     }
 
 

@@ -42,7 +42,7 @@ def execute(options: Options) -> int:
 
     with recorded(asked):
         outcomes, (results, data_report, pooled) = run_graph(asked, finish)
-    used = done(asked, outcomes, **_reported(asked, results, data_report))
+    used = done(asked, outcomes, **_reported(asked, results, data_report, pooled))
     made = last_artefacts(asked.graph, asked.keeper.store)
     document = {
         "run": asked.record.run,
@@ -65,12 +65,15 @@ def execute(options: Options) -> int:
     return ExitCode.DONE
 
 
-def _reported(asked: Request, results: list[FoldResult], data_report: str | None) -> dict[str, Any]:
+def _reported(
+    asked: Request, results: list[FoldResult], data_report: str | None, pooled: dict[str, Any] | None
+) -> dict[str, Any]:
     """What the record keeps of the results: reports, headlines and figures by fold, the feature set."""
     return {
         "report": results[0].report if results else None,
         "reports": [row.report for row in results],
         "data_report": data_report,
+        "pooled_report": None if pooled is None else pooled["report"],
         "headlines": {str(row.fold): row.headline.partition("\n")[0] for row in results},
         "metrics": {str(row.fold): row.metrics for row in results},
         "feature_set": asked.whole[FEATURE_SET].key if FEATURE_SET in asked.whole else None,

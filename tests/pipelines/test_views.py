@@ -44,7 +44,7 @@ def test_what_is_left_counts_each_node_at_its_own_pace():
 
 def test_spans_and_rates():
     assert [span(value) for value in (0.4, 59.4, 60, 3599, 7260)] == ["0 s", "59 s", "1:00 min", "59:59 min", "2:01 h"]
-    assert [rate(value) for value in (2.4e8, 2.56e11)] == ["240 M bar-steps/s", "256 G bar-steps/s"]
+    assert [rate(value) for value in (58e3, 2.4e8, 2.56e11)] == ["58 k bar-steps/s", "240 M bar-steps/s", "256 G bar-steps/s"]
 
 
 def test_lines_of_a_few_tasks(capsys):
