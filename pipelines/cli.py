@@ -55,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stderr.write(current().text(traceback.format_exc()))
             if isinstance(error, NodeError):
                 sys.stderr.write(current().text(error.trace))
-        return _fail(options, str(error), error.exit_code)
+        said = "".join(f"\n  {line}" for line in error.log) if isinstance(error, NodeError) else ""
+        return _fail(options, str(error), error.exit_code, said)
     except BrokenPipeError:
         # the reader of our output went away (`pipeline runs | head`): nothing to report and nowhere to report it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -119,9 +120,10 @@ def _parse(arguments: Sequence[str]) -> Options:
     )
 
 
-def _fail(options: Options, message: str, code: ExitCode) -> int:
+def _fail(options: Options, message: str, code: ExitCode, said: str = "") -> int:
+    """Write the error, and below it what the failed node logged last."""
     message = current().text(message)
-    sys.stderr.write(f"pipeline {options.command}: {message}\n")
+    sys.stderr.write(f"pipeline {options.command}: {message}{current().text(said)}\n")
     if options.json:
         sys.stdout.write(json.dumps({"status": code.name.lower(), "exit_code": int(code), "error": message}) + "\n")
     return int(code)

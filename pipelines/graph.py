@@ -221,6 +221,7 @@ class _Code:
     def __init__(self, node: Node, settings: Any, reader: CodeReader) -> None:
         values = [setting_at(settings, dotted) for dotted in node.settings.values()]
         functions: list[Any] = [node.function, *([node.split] if node.split else [])]
+        functions += [node.pieces.cut, node.pieces.join] if node.pieces else []
         functions += [type(value) for value in values if dataclasses.is_dataclass(value)]
         self._functions = tuple(dict.fromkeys(functions))
         self._modules = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []

@@ -145,6 +145,8 @@ def read_record(folder: Path) -> dict[str, Any]:
             in_hand.pop(str(event.get("task")), None)
         elif kind in LISTED:
             found[LISTED[kind]].append(event)
+        elif kind == "cluster":
+            found[kind] = event
         elif kind in ("planned", ENDED):
             del event["at"]
             found.update(event)

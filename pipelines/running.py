@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.cluster import connected, gpu_refusal
+from pipelines.cluster import connected, described, gpu_refusal, performance_report, report_refusal
 from pipelines.commands.options import Options, parse_folds, required
 from pipelines.configuration import load_settings
 from pipelines.errors import (
@@ -31,7 +32,6 @@ from pipelines.run_facts import plan_facts, request_facts
 from pipelines.run_index import write_index
 from pipelines.serial_runner import run_serial
 from pipelines.settings import Settings
-from pipelines.store import Store
 from pipelines.store_opening import open_store
 from pipelines.store_upkeep import kept_up
 from pipelines.task_execution import Outcome
@@ -39,6 +39,7 @@ from pipelines.task_execution import Outcome
 DAMAGE_RETRIES = 3  # damaged artefacts found while running are recomputed at once, this many times a run
 
 PARTS = ("only", "from", "until")
+REPORT = "performance_report"
 
 T = TypeVar("T")
 
@@ -59,6 +60,7 @@ class Request:
     record: RunRecord
     quiet: bool
     started: float
+    performance_report: Path | None = None
 
     @property
     def seconds(self) -> float:
@@ -72,8 +74,11 @@ def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
     `select` is the command's own choice of the flow's tasks; `only=`, `from=` and `until=` choose among them.
     """
     started = time.perf_counter()
-    arguments, overrides = options.split("fold", *PARTS)
+    arguments, overrides = options.split("fold", *PARTS, REPORT)
     settings = load_settings(overrides, options.config)
+    report = Path(arguments.pop(REPORT)) if REPORT in arguments else None
+    if report and (refusal := report_refusal(settings, report)):
+        raise UsageError(f"{REPORT}={report}: {refusal}")
     part = Part.of(arguments)
     if settings.cluster == "cuda" and (refusal := gpu_refusal()):
         raise ClusterError(f"cluster=cuda: {refusal}; use cluster=processes to run on the CPU")
@@ -91,7 +96,7 @@ def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
         require_inputs(graph, whole, store)
     record = RunRecord.begin(store, facts)
     keeper = LookKeeper(whole, store, settings.instrument.root, opened.files, record.run)
-    return Request(opened.settings, folds, text, whole, graph, keeper, record, options.quiet, started)
+    return Request(opened.settings, folds, text, whole, graph, keeper, record, options.quiet, started, report)
 
 
 def fold_text(arguments: Mapping[str, str], opened: OpenFlow, command: str) -> str:
@@ -184,7 +189,7 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
         waiting = [row for row in planned if not row.cached]
         with shown([row.task.name for row in waiting], asked.quiet) as progress:
             try:
-                run_missing(waiting, asked.settings, keeper.store, Recorded(progress, record), note)
+                _run_missing(waiting, asked, Recorded(progress, record), note)
                 for row in planned:
                     if row.cached and row.task.name not in outcomes:
                         note(stored(row.task, keeper.store))
@@ -200,8 +205,8 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
     raise AssertionError("the last attempt returns or raises")
 
 
-def run_missing(
-    waiting: Sequence[PlannedTask], settings: Settings, store: Store, progress: Progress, note: Callable[[Outcome], None]
+def _run_missing(
+    waiting: Sequence[PlannedTask], asked: Request, progress: Progress, note: Callable[[Outcome], None]
 ) -> None:
     """Run on the configured cluster; nothing is started when nothing is missing."""
 
@@ -210,15 +215,21 @@ def run_missing(
         progress.finished(outcome)
 
     tasks = [row.task for row in waiting]
+    settings, store, logs = asked.settings, asked.keeper.store, asked.record.folder / "logs"
     if not tasks:
         progress.say("everything is cached")
     elif settings.cluster == "serial":
-        run_serial(tasks, store, report, watcher=progress)
+        run_serial(tasks, store, report, logs=logs, say=progress.say, watcher=progress)
     else:
         from pipelines.dask_runner import run_dask
 
-        with connected(settings) as client:
-            run_dask(tasks, store, report, client, progress)
+        with connected(settings) as client, performance_report(asked.performance_report):
+            about = described(settings, client)
+            asked.record.append("cluster", **about)
+            if about["dashboard"]:
+                progress.say(f"dashboard: {about['dashboard']}")
+            deaths = settings.cluster_options.most_deaths
+            run_dask(tasks, store, report, client, logs, progress.say, deaths, progress)
 
 
 def _status(error: BaseException) -> str:

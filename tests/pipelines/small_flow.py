@@ -15,6 +15,7 @@ from pipelines.cli import main
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 CODE = '''
+import logging
 import time
 import warnings
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ def numbers(path: Path, source: str) -> Numbers:
 
 def scaled(parts: list[Numbers], factor: float, api_token: str, machine: Machine) -> Numbers:
     warnings.warn(f"a warning that tells {api_token}", UserWarning, stacklevel=1)
+    logging.getLogger("own").warning("logged %s", api_token)
     machine.note(token=api_token, told=f"noted {api_token}")
     return Numbers([value * factor for part in parts for value in part.values])
 

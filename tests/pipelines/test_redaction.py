@@ -120,10 +120,11 @@ def test_secrets_planted_everywhere_are_found_nowhere(own_flow, monkeypatch, fai
     for token in ((), (f"options.api_token={PLANTED['token']}",)):
         done = own_flow.command("run", *own_flow.words, *secret_words, *token, "--config", "config.yaml", "--debug")
         assert done.code == (4 if fails == "true" else 0), done.err
-        assert "a warning that tells (redacted)" in done.err
+        assert "a warning that tells (redacted)" in done.err and "logged (redacted)" in done.err
         for name, secret in PLANTED.items():
             assert secret not in done.out + done.err, name
     written = [path for path in (own_flow.folder / "store").rglob("*") if path.is_file()]
+    assert any(path.suffix == ".log" and "logged (redacted)" in path.read_text() for path in written)
     assert len(written) > 8 and any(path.name == "manifest.json" for path in written)
     for path in written:
         for name, secret in PLANTED.items():
