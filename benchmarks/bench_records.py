@@ -1,4 +1,4 @@
-"""What a run's record costs: a line, a task, a run, a list of a thousand runs; beside a line of the standard library's logging."""
+"""What a record costs: a line, a task, a run, a list of a thousand runs; beside a line of the standard logging."""
 
 import argparse
 import json
