@@ -31,7 +31,7 @@ class Pace:
         self._ended: Counter[str] = Counter()
         self._spent: dict[str, float] = {}
         self._begun = clock()
-        self._sweeping_since: float | None = None
+        self._sweeping: tuple[float, float] | None = None  # since when, until when
         self._bar_steps = 0.0
 
     def finished(self, outcome: Outcome) -> None:
@@ -43,7 +43,8 @@ class Pace:
         steps = outcome.facts.get("bar_steps")
         if steps is not None:
             self._bar_steps += float(steps)
-            self._sweeping_since = self._sweeping_since or self._clock() - outcome.seconds
+            now = self._clock()
+            self._sweeping = (self._sweeping[0] if self._sweeping else now - outcome.seconds, now)
 
     @property
     def elapsed(self) -> float:
@@ -64,9 +65,9 @@ class Pace:
         total, done = self._totals[SWEEP], self._ended[SWEEP]
         if not total:
             return None
-        if self._sweeping_since is None:
+        if self._sweeping is None:
             return SweepPace(done, total, 0.0, None)
-        took = max(self._clock() - self._sweeping_since, 1e-9)
+        took = max(self._sweeping[1] - self._sweeping[0], 1e-9)
         return SweepPace(done, total, self._bar_steps / took, took * (total - done) / done)
 
     def few(self, name: str) -> bool:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -110,13 +110,19 @@ def fold_text(arguments: Mapping[str, str], opened: OpenFlow, command: str) -> s
 
 @dataclass(frozen=True)
 class Recorded:
-    """Progress whose beginnings and retries stand in the record too: a crash leaves what was in hand."""
+    """Progress whose beginnings and retries stand in the record too: a crash leaves what was in hand.
+
+    A worker's word that a short task begins may come after the task itself: it is no news then.
+    """
 
     progress: Progress
     record: RunRecord
+    ended: set[str] = field(default_factory=set)
 
     def began(self, task: str) -> None:
         """Note and show that a task begins."""
+        if task in self.ended:
+            return
         self.record.append("began", task=task)
         self.progress.began(task)
 
@@ -127,6 +133,7 @@ class Recorded:
 
     def finished(self, outcome: Outcome) -> None:
         """Show that a task has ended: `note` of the run has recorded it."""
+        self.ended.add(outcome.task)
         self.progress.finished(outcome)
 
     def say(self, text: str) -> None:

@@ -8,6 +8,9 @@ from rich.console import Console
 from pipelines.machine_load import GpuLoad, machine_memory, parse_gpus, run_memory
 from pipelines.pace import Pace, rate, span
 from pipelines.progress import Lines, Silent, shown
+from pipelines.records import RunRecord, read_record
+from pipelines.running import Recorded
+from pipelines.store import Store
 from pipelines.task_execution import Outcome
 from pipelines.terminal import Terminal, gpu_text, memory_text
 
@@ -40,6 +43,8 @@ def test_what_is_left_counts_each_node_at_its_own_pace():
     pace.finished(outcome("sweep[1]", 2.0, bar_steps=4e8))
     pace.finished(outcome("sweep[2]", 2.0, bar_steps=4e8))
     assert pace.left == pytest.approx(14.0 * (10 + 2) / 16) and pace.sweeps.rate == pytest.approx(3e8)
+    clock.now = 99.0  # what runs after the sweeps does not slow them
+    assert pace.sweeps.rate == pytest.approx(3e8)
 
 
 def test_spans_and_rates():
@@ -119,3 +124,14 @@ def test_loads():
 def test_json_is_all_there_is_on_stdout(own_flow):
     assert own_flow.json("run", *own_flow.words)["status"] == "done"
     assert own_flow.json("graph", *own_flow.words)["nodes"]
+
+
+def test_a_late_word_that_a_task_began_is_no_news(tmp_path):
+    record = RunRecord.begin(Store.open(tmp_path), {})
+    watching = Recorded(Silent(), record)
+    watching.began("a")
+    for name in ("a", "b"):
+        record.append("task", **vars(outcome(name, 0.1)))
+        watching.finished(outcome(name, 0.1))
+    watching.began("b")
+    assert read_record(record.folder)["in_hand"] == []
