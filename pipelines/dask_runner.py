@@ -109,6 +109,8 @@ class _Drive:
             assign(task, self.store, self.logs, self.attempts.get(task.name, 0), self.lost.pieces.get(task.name, 1))
             for task in batch
         ]
+        if len(batch) > 1:  # short tasks: waiting for the disk costs more than making one of them again
+            assignments = [replace(assignment, durable=False) for assignment in assignments]
         self.running[key] = batch
         self.submitted[key] = time.monotonic()
         future = self.client.submit(

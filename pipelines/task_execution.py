@@ -42,6 +42,7 @@ class Assignment:
 
     `log` is the file of this try, `pieces_count` how many pieces its work is done in, where it can be. `code_functions` and
     `code_modules` are where the code begins whose hash is `parts["code"]` (pipelines.keys.code_reached).
+    Unless `durable`, a power cut may tear the artefact, and it is made again.
     """
 
     task: str
@@ -61,6 +62,7 @@ class Assignment:
     log: Path | None = None
     code_functions: tuple[Any, ...] = ()
     code_modules: tuple[str, ...] = ()
+    durable: bool = True
     redactor: Redactor = field(default_factory=Redactor)
 
 
@@ -216,7 +218,7 @@ def _publish(store: Store, assignment: Assignment, value: Any, machine: Machine)
     about: dict[str, Any] = {"task": assignment.task, "parts": assignment.parts, **needs}
     if machine.facts:
         about["facts"] = kept(machine.facts)
-    _write(store, assignment.task, assignment.key, value, about)
+    _write(store, assignment.task, assignment.key, value, about, assignment.durable)
     store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
 
 

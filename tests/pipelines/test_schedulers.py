@@ -180,3 +180,25 @@ def test_a_cluster_listens_on_the_loopback_only_and_encrypts_where_it_is_told(tm
 def test_cluster_options_that_mean_nothing_are_refused(words, message):
     with pytest.raises(ConfigurationError, match=message):
         load_settings(words)
+
+
+def test_the_dashboard_is_recorded_and_its_report_saved_on_request(tmp_path):
+    pytest.importorskip("bokeh")
+    (tmp_path / "small_flow.py").write_text(
+        "from pipelines.flow_table import Flow\nfrom pipelines.node import Node\n\n\n"
+        "def one() -> int:\n    return 1\n\n\nFLOW = Flow((Node('one', one),))\n"
+    )
+    command = [sys.executable, "-m", "pipelines.cli", "run", "flow=small_flow:FLOW", "store=store", "performance_report=report.html"]
+
+    def run(*words):
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        return subprocess.run([*command, *words], cwd=tmp_path, env=environment, text=True, capture_output=True, timeout=120)
+
+    refused = run("cluster=serial")
+    assert refused.returncode == 2 and "cluster=serial has no scheduler that could report" in refused.stderr
+    done = run("cluster=threads", "workers=1")
+    assert done.returncode == 0, done.stderr
+    assert "<html" in (tmp_path / "report.html").read_text() and "dashboard: http://127.0.0.1:" in done.stderr
+    record = next((tmp_path / "store" / "runs").glob("*/record.jsonl")).read_text()
+    told = next(json.loads(line) for line in record.splitlines() if '"cluster"' in line and '"scheduler"' in line)
+    assert told["dashboard"].startswith("http://127.0.0.1:") and (told["workers"], told["slots"]) == (1, 1)
