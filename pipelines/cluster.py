@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import logging
+import multiprocessing
 import os
 import signal
 import threading
@@ -16,6 +17,7 @@ from pipelines.errors import ClusterError
 from pipelines.settings import Settings
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+CLOSE_S = 20.0  # for the processes of a cluster to end
 # Deaths are counted by the driver, task by task. A worker is killed at its limit, never paused: one that holds memory
 # from an earlier node would wait for ever, and artefacts are in the store, so there is nothing to spill.
 DASK_CONFIGURATION = {
@@ -145,8 +147,20 @@ def _started(settings: Settings) -> Iterator[Any]:
         raise ClusterError(
             f"cluster={settings.cluster} did not start: {error}; run again, or use cluster=serial"
         ) from None
-    with cluster, Client(cluster) as client:
-        yield client
+    try:
+        with Client(cluster) as client:
+            yield client
+    finally:
+        _close(cluster)
+
+
+def _close(cluster: Any) -> None:
+    """Stop a cluster; what does not stop in time, as a worker that was killed while it restarted, is killed."""
+    try:
+        cluster.close(timeout=CLOSE_S)
+    except TimeoutError:
+        for process in multiprocessing.active_children():
+            process.kill()
 
 
 def security(settings: SecuritySettings) -> Any:
@@ -171,8 +185,17 @@ def described(settings: Settings, client: Any) -> dict[str, Any]:
         "scheduler": client.scheduler.address,
         "workers": len(client.nthreads()),
         "slots": sum(client.nthreads().values()),
-        "dashboard": client.dashboard_link if served else None,
+        "dashboard": _dashboard(settings, client) if served else None,
     }
+
+
+def _dashboard(settings: Settings, client: Any) -> str | None:
+    """The dashboard's address; Dask's own link names another interface than a started cluster listens on."""
+    if is_address(settings.cluster):
+        return str(client.dashboard_link)
+    port = client.scheduler_info(n_workers=0)["services"].get("dashboard")
+    host = settings.cluster_options.dashboard.rpartition(":")[0] or settings.cluster_options.host
+    return f"http://{host}:{port}/status" if port else None
 
 
 @contextmanager

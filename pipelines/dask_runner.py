@@ -5,6 +5,7 @@ import os
 import queue
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,11 @@ def run_dask(
     lost = LostTasks(store, logs, most_deaths)
     drive = _Drive(client, token, store, logs, say, window, workers, lost, watcher or Unwatched())
     topic = f"{TOLD}-{token}"
-    client.register_plugin(WorkerSetup(token, expected.code, client.cluster is not None), name=plugin_name(token))
-    client.subscribe_topic(topic, drive.events.put)
+    try:
+        client.register_plugin(WorkerSetup(token, expected.code, client.cluster is not None), name=plugin_name(token))
+        client.subscribe_topic(topic, drive.events.put)
+    except OSError as error:
+        raise ClusterError(f"a worker was lost while the run began ({error}); run again") from None
     try:
         while window.unfinished:
             drive.submit()
@@ -186,9 +190,10 @@ class _Drive:
         """Take back from the cluster what is not done, and what was left there for this run."""
         if self.client.status != "running":
             return
-        self.client.cancel(list(self.futures.values()))
-        self.client.unsubscribe_topic(topic)
-        self.client.unregister_worker_plugin(plugin_name(self.token))
+        with suppress(OSError, TimeoutError):  # a worker that dies just now has nothing left to take back
+            self.client.cancel(list(self.futures.values()))
+            self.client.unsubscribe_topic(topic)
+            self.client.unregister_worker_plugin(plugin_name(self.token))
 
     def _back(self, key: str) -> Batch:
         batch = self.running.pop(key)

@@ -111,7 +111,9 @@ def surveyed(client: Any, expected: Expectation) -> tuple[Worker, ...]:
         ) from None
     try:
         answers = client.sync(client._run, survey, expected, on_error="return", callback_timeout=ANSWER_S)
-    except TimeoutError:
+    except OSError as error:
+        if not isinstance(error, TimeoutError):
+            raise ClusterError(f"a worker was lost while it was asked what it has ({error}); run again") from None
         raise ClusterError(
             f"a worker did not say within {ANSWER_S:g} s what it has; restart the workers, or use cluster=processes"
         ) from None

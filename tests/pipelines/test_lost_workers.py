@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -43,8 +44,12 @@ def run(graph, tmp_path, client, report=lambda outcome: None, **how):
 
 def worker_processes():
     """The workers that run now: children of this process that multiprocessing spawned."""
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it ends just now
+            if "spawn_main" in " ".join(child.cmdline()) and child.status() != psutil.STATUS_ZOMBIE:
+                found.append(child)
+    return found
 
 
 def test_case_g01_a_worker_that_a_task_kills_costs_no_result_and_doubles_none(client, tmp_path, contents):

@@ -188,7 +188,8 @@ def test_the_dashboard_is_recorded_and_its_report_saved_on_request(tmp_path):
         "from pipelines.flow_table import Flow\nfrom pipelines.node import Node\n\n\n"
         "def one() -> int:\n    return 1\n\n\nFLOW = Flow((Node('one', one),))\n"
     )
-    command = [sys.executable, "-m", "pipelines.cli", "run", "flow=small_flow:FLOW", "store=store", "performance_report=report.html"]
+    command = [sys.executable, "-m", "pipelines.cli", "run", "flow=small_flow:FLOW", "store=store"]
+    command.append("performance_report=report.html")
 
     def run(*words):
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
