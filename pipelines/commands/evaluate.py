@@ -11,7 +11,7 @@ from pipelines.commands.run import node_rows
 from pipelines.errors import ExitCode
 from pipelines.graph import Graph
 from pipelines.report.types import Evaluation
-from pipelines.running import Request, recorded, request, run_graph
+from pipelines.running import Request, done, recorded, request, run_graph
 from pipelines.steps.modelling import LinearResult
 
 SHOWN = ("net_profit", "sharpe", "max_drawdown", "trades")
@@ -22,7 +22,7 @@ def execute(options: Options) -> int:
     asked = request(options, _only_evaluations)
     with recorded(asked):
         outcomes, models = run_graph(asked, lambda outcomes: _models(asked))
-    asked.record.append("ended", status="done", seconds=asked.seconds)
+    done(asked, outcomes, metrics=_by_fold(models))
     if options.json:
         single = asked.folds[0] if len(asked.folds) == 1 else asked.text
         document = {"run": asked.record.run, "fold": single, "status": "done", "models": models}
@@ -47,6 +47,14 @@ def _models(asked: Request) -> list[dict[str, Any]]:
             found.append({
                 "fold": dict(task.coordinates)["fold"], "model": scored.model, "key": task.key, "metrics": metrics,
             })  # fmt: skip
+    return found
+
+
+def _by_fold(models: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The figures as records keep them: by fold and model."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in models:
+        found.setdefault(str(row["fold"]), {})[row["model"]] = row["metrics"]
     return found
 
 

@@ -9,7 +9,7 @@ from pipelines.commands.options import Options
 from pipelines.commands.run import node_rows
 from pipelines.errors import ExitCode
 from pipelines.graph import Graph, Task
-from pipelines.running import Request, recorded, request, run_graph
+from pipelines.running import Request, done, recorded, request, run_graph
 from pipelines.store import Store
 from training.linear import LinearModel
 from training.policy import Policy
@@ -22,7 +22,7 @@ def execute(options: Options) -> int:
     asked = request(options, _only_models)
     with recorded(asked):
         outcomes, models = run_graph(asked, lambda outcomes: _models(asked))
-    asked.record.append("ended", status="done", seconds=asked.seconds)
+    done(asked, outcomes, models=models)
     if options.json:
         single = asked.folds[0] if len(asked.folds) == 1 else asked.text
         document = {"run": asked.record.run, "fold": single, "status": "done", "models": models}
