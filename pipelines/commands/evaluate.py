@@ -1,13 +1,11 @@
 """`pipeline evaluate fold=N`: every model of a fold scored once on its test rows, without the report."""
 
-import json
 import math
-import sys
 from typing import Any
 
 from pipelines import artefacts
+from pipelines.commands.answers import print_models
 from pipelines.commands.options import Options
-from pipelines.commands.run import node_rows
 from pipelines.errors import ExitCode
 from pipelines.graph import Graph
 from pipelines.report.types import Evaluation
@@ -23,12 +21,7 @@ def execute(options: Options) -> int:
     with recorded(asked):
         outcomes, models = run_graph(asked, lambda outcomes: _models(asked))
     done(asked, outcomes, metrics=_by_fold(models))
-    if options.json:
-        single = asked.folds[0] if len(asked.folds) == 1 else asked.text
-        document = {"run": asked.record.run, "fold": single, "status": "done", "models": models}
-        sys.stdout.write(json.dumps({**document, "nodes": node_rows(outcomes)}) + "\n")
-    else:
-        sys.stdout.write("".join(_line(row) for row in models))
+    print_models(asked, outcomes, models, _line, json_object=options.json)
     return ExitCode.DONE
 
 
