@@ -20,6 +20,7 @@ from pipelines.retrying import wait_before_retry
 from pipelines.store import Store
 from pipelines.task_execution import Assignment, Outcome, assign, perform
 from pipelines.watchdog import Watchdog, gone, timed_out
+from pipelines.watching import Unwatched, Watcher
 from pipelines.window import Window
 from pipelines.worker_setup import WorkerSetup, plugin_name
 
@@ -38,6 +39,7 @@ def run_dask(
     logs: Path | None = None,
     say: Callable[[str], None] = lambda text: None,
     most_deaths: int = 3,
+    watcher: Watcher | None = None,
 ) -> None:
     """Submit each task once what it reads is published; call `report` as each ends; raise the first error not retried.
 
@@ -51,7 +53,8 @@ def run_dask(
     slots = sum(client.nthreads().values())
     memory = sum({worker.host: worker.memory for worker in workers}.values())
     window = Window(tasks, max(1, slots), memory)
-    drive = _Drive(client, token, store, logs, say, window, workers, LostTasks(store, logs, most_deaths))
+    lost = LostTasks(store, logs, most_deaths)
+    drive = _Drive(client, token, store, logs, say, window, workers, lost, watcher or Unwatched())
     topic = f"{TOLD}-{token}"
     try:
         client.register_plugin(WorkerSetup(token, expected.code, client.cluster is not None), name=plugin_name(token))
@@ -82,6 +85,8 @@ class _Drive:
     window: Window
     workers: Sequence[Worker]
     lost: LostTasks
+    watcher: Watcher
+    submitted: dict[str, float] = field(default_factory=dict)
     running: dict[str, Batch] = field(default_factory=dict)
     futures: dict[str, Any] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
@@ -111,6 +116,7 @@ class _Drive:
         if len(batch) > 1:  # short tasks: waiting for the disk costs more than making one of them again
             assignments = [replace(assignment, durable=False) for assignment in assignments]
         self.running[key] = batch
+        self.submitted[key] = time.monotonic()
         future = self.client.submit(
             _perform,
             dumps(assignments),  # bytes: the scheduler reads what it passes on, and may lack the user's modules
@@ -142,16 +148,18 @@ class _Drive:
 
     def take(self, future: Any, report: Callable[[Outcome], None]) -> None:
         """Report the tasks of a batch that ended well; try the others again, or raise the first error that is none's fault."""
+        elapsed = time.monotonic() - self.submitted[future.key]
         batch = self._back(future.key)
         try:
             results = future.result()
         except Exception as error:
             self._lost(batch, error)
             return
+        worked = sum(result.seconds for result in results if isinstance(result, Outcome))
         for task, result in zip(batch, results, strict=False):
             if isinstance(result, Outcome):
                 self.lost.ended()
-                report(result)
+                report(_waited(result, elapsed - worked))
                 self.window.finished(task, result.seconds)
             else:
                 self._retry(task, result)
@@ -159,11 +167,13 @@ class _Drive:
             self._again(task)
 
     def listen(self) -> None:
-        """Take note of what workers have said: a task with a timeout begins, a task warns."""
+        """Take note of what workers have said: a batch begins, a task warns."""
         while not self.events.empty():
             _, event = self.events.get()
             if "begins" in event:
                 self.watchdog.begins(event["begins"], event["worker"])
+                for name in event["tasks"]:
+                    self.watcher.began(name)
             else:
                 self.say(event["warns"])
 
@@ -187,7 +197,7 @@ class _Drive:
 
     def _back(self, key: str) -> Batch:
         batch = self.running.pop(key)
-        del self.futures[key]
+        del self.futures[key], self.submitted[key]
         self.window.back(batch)
         return batch
 
@@ -199,6 +209,8 @@ class _Drive:
             for task in batch:
                 self.lost.blame(task, self.attempts.get(task.name, 0), worker, times)
             for task in batch:
+                tries = self.attempts.get(task.name, 0) + 1
+                self.watcher.retried(task.name, f"{task.name}: its worker {worker} died", tries, 0.0)
                 self._again(task)
         elif isinstance(error, WalkfoldError):
             raise error
@@ -221,7 +233,13 @@ class _Drive:
         if wait is None:
             raise error
         self.attempts[task.name] = self.attempts.get(task.name, 0) + 1
+        self.watcher.retried(task.name, str(error), failures, wait)
         heapq.heappush(self.waiting, (time.monotonic() + wait, task.name, task))
+
+
+def _waited(outcome: Outcome, seconds: float) -> Outcome:
+    """Add what its batch waited, for a worker and for messages, by this machine's clock alone."""
+    return replace(outcome, timings={"queue": max(0.0, seconds), **outcome.timings})
 
 
 def _perform(packed: bytes, codes: Sequence[str], token: str, key: str) -> list[Outcome | Exception]:
@@ -232,9 +250,8 @@ def _perform(packed: bytes, codes: Sequence[str], token: str, key: str) -> list[
     worker = get_worker()
     topic = f"{TOLD}-{token}"
     results: list[Outcome | Exception] = []
+    worker.log_event(topic, {"begins": key, "worker": worker.address, "tasks": [one.task for one in assignments]})
     for assignment, code in zip(assignments, codes, strict=True):
-        if assignment.timeout_s:
-            worker.log_event(topic, {"begins": key, "worker": worker.address})
         try:
             _require_same_code(worker, assignment, code, token)
             results.append(perform(assignment, lambda text: worker.log_event(topic, {"warns": text}), worker.address))

@@ -18,6 +18,7 @@ class ExitCode(IntEnum):
     """What a command's exit status means (stable; documented in docs/command-line.md)."""
 
     DONE = 0
+    DIFFERS = 1
     USAGE = 2
     DATA_REJECTED = 3
     NODE_FAILED = 4

@@ -9,6 +9,7 @@ from pipelines.preflight import check_this_machine
 from pipelines.retrying import wait_before_retry
 from pipelines.store import Store
 from pipelines.task_execution import Outcome, assign, perform
+from pipelines.watching import Unwatched, Watcher
 
 
 def run_serial(
@@ -18,6 +19,7 @@ def run_serial(
     sleep: Callable[[float], None] = time.sleep,
     logs: Path | None = None,
     say: Callable[[str], None] = lambda text: None,
+    watcher: Watcher | None = None,
 ) -> None:
     """Run the tasks in order and call `report` after each; raise the first error that is not retried.
 
@@ -27,8 +29,10 @@ def run_serial(
     stop a node that runs in the only thread.
     """
     check_this_machine(tasks)
+    watching = watcher or Unwatched()
     for task in tasks:
         tries = 0
+        watching.began(task.name)
         while True:
             try:
                 outcome = perform(assign(task, store, logs, tries), say)
@@ -38,5 +42,6 @@ def run_serial(
                 wait = wait_before_retry(task, error, tries)
                 if wait is None:
                     raise
+                watching.retried(task.name, str(error), tries, wait)
                 sleep(wait)
         report(outcome)

@@ -5,7 +5,6 @@ import ctypes
 import errno
 import inspect
 import os
-import resource
 import shutil
 import socket
 import time
@@ -20,10 +19,13 @@ from pipelines import artefacts
 from pipelines.errors import CorruptArtefactError, ExitCode, NodeError, StoreError
 from pipelines.graph import Source, Task
 from pipelines.machine import PARAMETER, Machine, facts_of, kept
+from pipelines.measuring import Stopwatch, device_bytes, noted_warnings, peak_bytes, restart_peaks
 from pipelines.node import Retries
+from pipelines.outputs import output_digest
 from pipelines.part_keys import part_key, part_list, part_schema
 from pipelines.parts import Part, PartList
 from pipelines.pieces import Pieces, computed, out_of_memory
+from pipelines.redaction import Redactor, current
 from pipelines.store import Store
 from pipelines.store_leases import held
 from pipelines.worker_logs import TaskLog, log_file, task_log
@@ -61,11 +63,16 @@ class Assignment:
     code_functions: tuple[Any, ...] = ()
     code_modules: tuple[str, ...] = ()
     durable: bool = True
+    redactor: Redactor = field(default_factory=Redactor)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the run record keeps of a task; `facts` are what its node noted of how it ran."""
+    """What the run record keeps of a task; `facts` are what its node noted of how it ran.
+
+    timings: seconds by phase: queue (waited for a worker), load, compute, publish. peak_bytes, device_bytes: of host and GPU
+    memory, at most. warnings: given while it ran. output: the digest of what it made.
+    """
 
     task: str
     key: str
@@ -74,6 +81,10 @@ class Outcome:
     worker: str
     peak_bytes: int
     facts: Mapping[str, Any] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    device_bytes: int = 0
+    warnings: tuple[str, ...] = ()
+    output: str = ""
 
 
 def assign(task: Task, store: Store, logs: Path | None = None, attempt: int = 0, pieces: int = 1) -> Assignment:
@@ -96,6 +107,7 @@ def assign(task: Task, store: Store, logs: Path | None = None, attempt: int = 0,
         log=log_file(logs, task.name, attempt) if logs else None,
         code_functions=task.code.functions,
         code_modules=task.code.modules,
+        redactor=current(),
     )
 
 
@@ -110,12 +122,14 @@ def perform(assignment: Assignment, forward: Callable[[str], None], where: str =
     worker = where or f"pid {os.getpid()}"
     store.require()
     if (manifest := store.manifest(assignment.key)) is not None:
-        return Outcome(assignment.task, assignment.key, 0.0, True, worker, 0, facts_of(manifest))
-    machine = Machine(_calibration)
-    with task_log(assignment.task, assignment.log, forward) as log:
+        made = output_digest(store, manifest)
+        return Outcome(assignment.task, assignment.key, 0.0, True, worker, 0, facts_of(manifest), output=made)
+    machine, watch = Machine(_calibration), Stopwatch()
+    restart_peaks()
+    with task_log(assignment.task, assignment.log, forward, assignment.redactor) as log, noted_warnings() as warned:
         log.write(f"{assignment.task} begins, key {assignment.key}, pid {os.getpid()} on {socket.gethostname()}")
         try:
-            _perform(store, assignment, machine)
+            _perform(store, assignment, machine, watch)
         except (CorruptArtefactError, StoreError) as error:
             log.write(str(error))
             raise
@@ -123,21 +137,37 @@ def perform(assignment: Assignment, forward: Callable[[str], None], where: str =
             raise _as_node_error(assignment, error, log, worker) from None
         seconds = time.perf_counter() - started
         log.write(f"done in {seconds:.3f} s")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    outcome = Outcome(
+        task=assignment.task,
+        key=assignment.key,
+        seconds=seconds,
+        cached=False,
+        worker=worker,
+        peak_bytes=peak_bytes(),
+        facts=machine.facts,
+        timings=watch.seconds,
+        device_bytes=device_bytes(),
+        warnings=tuple(warned),
+        output=output_digest(store, store.manifest(assignment.key)),
+    )
     _give_back_memory()
-    return Outcome(assignment.task, assignment.key, seconds, False, worker, peak, machine.facts)
+    return outcome
 
 
-def _perform(store: Store, assignment: Assignment, machine: Machine) -> None:
-    arguments = {name: _load(store, source) for name, source in assignment.inputs.items()}
+def _perform(store: Store, assignment: Assignment, machine: Machine, watch: Stopwatch) -> None:
+    """Load, compute, publish; the parts of a node in parts are published while it computes."""
+    with watch.phase("load"):
+        arguments = {name: _load(store, source) for name, source in assignment.inputs.items()}
     if PARAMETER in inspect.signature(assignment.function).parameters:
         arguments[PARAMETER] = machine
     arguments |= assignment.constants
-    if assignment.split is None:
-        value = _computed(assignment, arguments, machine)
-    else:
-        value = _computed_in_parts(store, assignment, arguments, machine)
-    _publish(store, assignment, value, machine)
+    with watch.phase("compute"):
+        if assignment.split is None:
+            value = _computed(assignment, arguments, machine)
+        else:
+            value = _computed_in_parts(store, assignment, arguments, machine)
+    with watch.phase("publish"):
+        _publish(store, assignment, value, machine)
 
 
 def _computed(assignment: Assignment, arguments: Mapping[str, Any], machine: Machine) -> Any:

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+from pipelines.redaction import Redactor
+
 TAIL = 20  # lines that an error carries
 MOST_FORWARDED = 20  # warnings of one try that reach the driver
 LINE = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
@@ -23,12 +25,13 @@ def log_file(folder: Path, task: str, attempt: int) -> Path:
 class TaskLog(logging.Handler):
     """Takes the records of the thread that runs a task; a log that cannot be written stops no task."""
 
-    def __init__(self, task: str, path: Path | None, forward: Callable[[str], None]) -> None:
+    def __init__(self, task: str, path: Path | None, forward: Callable[[str], None], redactor: Redactor) -> None:
         super().__init__()
         self.setFormatter(LINE)
         self.tail: deque[str] = deque(maxlen=TAIL)
         self._task = task
         self._forward = forward
+        self._redactor = redactor
         self._forwarded = 0
         self._thread = threading.get_ident()
         self._stream: TextIO | None = None
@@ -43,18 +46,18 @@ class TaskLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record, and tell the driver when it is a warning or worse."""
-        line = self.format(record)
+        line = self._redactor.text(self.format(record))
         self.tail.extend(line.splitlines())
         self.write(line)
         if record.levelno >= logging.WARNING and self._forwarded < MOST_FORWARDED:
             self._forwarded += 1
-            self._forward(f"{self._task}: {record.levelname.lower()}: {record.getMessage()}")
+            self._forward(self._redactor.text(f"{self._task}: {record.levelname.lower()}: {record.getMessage()}"))
 
     def write(self, text: str) -> None:
         """Write lines to the file alone; each is on disk when the process is killed."""
         if self._stream is not None:
             with suppress(OSError):
-                self._stream.write(text.rstrip("\n") + "\n")
+                self._stream.write(self._redactor.text(text).rstrip("\n") + "\n")
 
     def close(self) -> None:
         """Close the file."""
@@ -65,9 +68,11 @@ class TaskLog(logging.Handler):
 
 
 @contextmanager
-def task_log(task: str, path: Path | None, forward: Callable[[str], None]) -> Iterator[TaskLog]:
-    """Keep what this thread logs meanwhile."""
-    log = TaskLog(task, path, forward)
+def task_log(
+    task: str, path: Path | None, forward: Callable[[str], None], redactor: Redactor | None = None
+) -> Iterator[TaskLog]:
+    """Keep what this thread logs meanwhile, without secrets."""
+    log = TaskLog(task, path, forward, redactor or Redactor())
     root = logging.getLogger()
     root.addHandler(log)
     try:
