@@ -101,7 +101,7 @@ def _stamps(bars: pd.DataFrame) -> NDArray[np.datetime64]:
     kind = bars["ts_event"].dtype
     if not (pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_integer_dtype(kind)):
         raise BarsError(f"the column 'ts_event' holds {kind}, no times: convert it with pandas.to_datetime(..., utc=True)")
-    for bar in np.flatnonzero(bars["ts_event"].isna())[:1]:
+    for bar in np.flatnonzero(bars["ts_event"].isna().to_numpy())[:1]:
         raise BarsError(f"bar number {bar} has no ts_event: drop it, or give it its time")
     stamps: NDArray[np.datetime64] = bars["ts_event"].to_numpy(dtype="datetime64[ns]")
     return stamps

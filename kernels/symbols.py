@@ -46,7 +46,7 @@ def sweep_symbols(
     """
     if "symbol" not in bars.columns:
         raise BarsError("several instruments need a column 'symbol'; with one, use sweep()")
-    for row in np.flatnonzero(bars["symbol"].isna())[:1]:
+    for row in np.flatnonzero(bars["symbol"].isna().to_numpy())[:1]:
         raise BarsError(f"row {row} of the bars has no symbol: drop it, or give it one")
     names = bars["symbol"].astype(str)  # numbers are symbols too
     symbols = list(names.unique())

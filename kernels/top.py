@@ -59,7 +59,7 @@ def best_combinations(
     if not len(kept[0]):
         why = undefined(rank_by)
         raise MetricError(f"none of {count:,} combinations has a {rank_by} ({why}): score more bars or rank by another metric")
-    names = list(strategy.parameters)
+    names = [name for name in kept[0].columns if name in strategy.parameters]
     if not mixed:
         return scan.result(_joined(kept, names), kept[0][names])
     exact = scorer(strategy, bars, settings, len(kept[0]), first, "fp64")

@@ -13,6 +13,7 @@ from types import FrameType
 
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode, NodeError, WalkfoldError
+from pipelines.redaction import current
 
 COMMANDS = {
     "run": "one fold end to end (fold=0; fold=all or fold=0,2 for several); prints the report's path",
@@ -21,7 +22,7 @@ COMMANDS = {
     "evaluate": "every model of a fold on its test rows, without the report",
     "plan": "what would run and what is cached, and why, without running",
     "graph": "the flow, drawn",
-    "runs": "records of past runs; `pipeline runs RUN` shows one",
+    "runs": "records of past runs; `pipeline runs RUN` shows one, `pipeline runs RUN OTHER` compares two",
     "clean": "the store's size by node; budget=20GB evicts what was used least recently",
     "doctor": "this machine: GPUs, versions, what would fall back and why",
     "sample": "writes the sample data set: pipeline sample DIR [edge=real|power|0] [seed=7]",
@@ -31,6 +32,10 @@ OWN_FLAGS = {
     "--calibrate": ("doctor", "measure this machine for executor=auto"),
     "--fallbacks": ("runs", "why sweeps fell back to the CPU, counted"),
     "--dry-run": ("clean", "say what would be removed"),
+}
+OWN_VALUES = {
+    "--reproduce": ("run", "RUN", "rerun a recorded run and compare every artefact"),
+    "--svg": ("graph", "FILE", "draw it to a file"),
 }
 
 
@@ -47,22 +52,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except WalkfoldError as error:
         if options.debug:
-            traceback.print_exc()
+            sys.stderr.write(current().text(traceback.format_exc()))
             if isinstance(error, NodeError):
-                sys.stderr.write(error.trace)
-        return _fail(options, str(error), error.exit_code)
+                sys.stderr.write(current().text(error.trace))
+        said = "".join(f"\n  {line}" for line in error.log) if isinstance(error, NodeError) else ""
+        return _fail(options, str(error), error.exit_code, said)
     except BrokenPipeError:
         # the reader of our output went away (`pipeline runs | head`): nothing to report and nowhere to report it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.DONE)
     except Exception as error:
         if options.debug:
-            traceback.print_exc()
+            sys.stderr.write(current().text(traceback.format_exc()))
         hint = "" if options.debug else " (--debug shows where)"
         return _fail(options, f"{type(error).__name__}: {error}{hint}", ExitCode.NODE_FAILED)
 
 
-def _parse(arguments: Sequence[str]) -> Options:
+def _parser() -> argparse.ArgumentParser:
     lines = "\n".join(f"  {name:<8} {text}" for name, text in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="pipeline",
@@ -78,7 +84,14 @@ def _parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--debug", action="store_true", help="full tracebacks")
     for flag, (owner, text) in OWN_FLAGS.items():
         parser.add_argument(flag, action="store_true", help=f"{owner}: {text}")
+    for flag, (owner, value, text) in OWN_VALUES.items():
+        parser.add_argument(flag, metavar=value, default="", help=f"{owner}: {text}")
     parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
+    return parser
+
+
+def _parse(arguments: Sequence[str]) -> Options:
+    parser = _parser()
     if not arguments:
         parser.print_help(sys.stderr)
         parser.exit(ExitCode.USAGE)
@@ -89,7 +102,7 @@ def _parse(arguments: Sequence[str]) -> Options:
         parser.exit(
             ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"
         )
-    for flag, (owner, _) in OWN_FLAGS.items():
+    for flag, (owner, *_) in {**OWN_FLAGS, **OWN_VALUES}.items():
         if getattr(known, flag.strip("-").replace("-", "_")) and known.command != owner:
             parser.exit(ExitCode.USAGE, f"pipeline: {flag} belongs to `pipeline {owner}`\n")
     return Options(
@@ -102,11 +115,15 @@ def _parse(arguments: Sequence[str]) -> Options:
         known.calibrate,
         known.fallbacks,
         known.dry_run,
+        reproduce=known.reproduce,
+        svg=Path(known.svg) if known.svg else None,
     )
 
 
-def _fail(options: Options, message: str, code: ExitCode) -> int:
-    sys.stderr.write(f"pipeline {options.command}: {message}\n")
+def _fail(options: Options, message: str, code: ExitCode, said: str = "") -> int:
+    """Write the error, and below it what the failed node logged last."""
+    message = current().text(message)
+    sys.stderr.write(f"pipeline {options.command}: {message}{current().text(said)}\n")
     if options.json:
         sys.stdout.write(json.dumps({"status": code.name.lower(), "exit_code": int(code), "error": message}) + "\n")
     return int(code)
