@@ -112,19 +112,11 @@ class Value(Refusals):
         return apply(op, *(item[()] if isinstance(item, np.ndarray) and item.ndim == 0 else item for item in inputs))
 
     def __repr__(self) -> str:
-        if self.op == "constant":
-            return repr(self.detail)
-        if self.op == "state" and self.detail == "target":
-            return "hold()"
-        if self.op == "lag":
-            return f"lag({self.operands[0]!r}, {self.detail})"
-        if self.op in OPCODES:
-            return _operation_text(self)
-        if self.op == "scan":
-            return f"{self.detail.name}({', '.join(map(repr, self.detail.shown))})"
-        parts = [repr(part) for part in self.operands]
-        return f"{self.op}({', '.join([repr(self.detail), *parts] if self.detail is not None else parts)})"
+        return _text(self, DEPTH)
 
+
+DEPTH = 9
+"""Operations inside one another that an expression prints: what is shared prints once for each use, and may be without end."""
 
 _UFUNCS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "less": "lt", "less_equal": "le",
@@ -132,14 +124,31 @@ _UFUNCS = {
 }  # fmt: skip
 
 
-def _operation_text(value: Value) -> str:
-    symbol = OPCODES[value.op].symbol
-    parts = [repr(part) for part in value.operands]
+def _text(value: Value, depth: int) -> str:
+    if value.op == "constant":
+        return repr(value.detail)
+    if value.op == "state" and value.detail == "target":
+        return "hold()"
+    if depth == 0 and value.operands:
+        return "…"
+    shown = value.detail.shown if value.op == "scan" else value.operands
+    parts = [_text(part, depth - 1) for part in shown]
+    if value.op in OPCODES:
+        return _operation_text(value.op, parts)
+    if value.op == "scan":
+        return f"{value.detail.name}({', '.join(parts)})"
+    if value.op == "lag":
+        return f"lag({parts[0]}, {value.detail})"
+    return f"{value.op}({', '.join([repr(value.detail), *parts] if value.detail is not None else parts)})"
+
+
+def _operation_text(op: str, parts: list[str]) -> str:
+    symbol = OPCODES[op].symbol
     if symbol and len(parts) == 2:
         return f"({parts[0]} {symbol} {parts[1]})"
     if symbol:
         return f"{symbol}{parts[0]}"
-    return f"{'where' if value.op == 'select' else value.op}({', '.join(parts)})"
+    return f"{'where' if op == 'select' else op}({', '.join(parts)})"
 
 
 def constant(content: Any) -> Value:

@@ -115,3 +115,14 @@ def test_parameters_in_order_of_first_appearance():
 
 def test_errors_are_type_errors_of_ours():
     assert issubclass(ExpressionError, TypeError)
+
+
+def test_a_deep_expression_prints_in_bounded_length():
+    doubled, chain = col("a"), col("a")
+    for _ in range(60):
+        doubled = doubled + doubled * 0.5  # prints 2^60 times in full
+    for _ in range(5000):
+        chain = chain + 1.0  # and 5,000 deep
+    assert len(repr(doubled)) < 20_000 and repr(chain).endswith("+ 1.0)") and "…" in repr(chain)
+    with pytest.raises(ExpressionError, match="has no truth value"):
+        bool(doubled > chain)
