@@ -20,6 +20,9 @@ COMMANDS = {
     "train": "only the models of a fold, chosen on its validation rows",
     "evaluate": "every model of a fold on its test rows, without the report",
     "plan": "what would run and what is cached, and why, without running",
+    "refresh": "the scheduled job: new files → validated, published feature set; --rollback, --install at=06:30",
+    "promote": "marks a model of a run as current: pipeline promote RUN MODEL [fold=0]; --anyway reason=…",
+    "score": "the promoted model's target position for the newest published bar",
     "graph": "the flow, drawn",
     "runs": "records of past runs; `pipeline runs RUN` shows one",
     "clean": "the store's size by node; budget=20GB evicts what was used least recently",
@@ -31,6 +34,9 @@ OWN_FLAGS = {
     "--calibrate": ("doctor", "measure this machine for executor=auto"),
     "--fallbacks": ("runs", "why sweeps fell back to the CPU, counted"),
     "--dry-run": ("clean", "say what would be removed"),
+    "--install": ("refresh", "print a systemd user timer and a cron line; to=systemd writes the timer"),
+    "--rollback": ("refresh", "make the set published before the current one again"),
+    "--anyway": ("promote", "also a model that does not beat flat; needs reason=…"),
 }
 
 
@@ -102,6 +108,9 @@ def _parse(arguments: Sequence[str]) -> Options:
         known.calibrate,
         known.fallbacks,
         known.dry_run,
+        known.install,
+        known.rollback,
+        known.anyway,
     )
 
 

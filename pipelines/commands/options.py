@@ -23,6 +23,9 @@ class Options:
     calibrate: bool = False
     fallbacks: bool = False
     dry_run: bool = False
+    install: bool = False
+    rollback: bool = False
+    anyway: bool = False
 
     def split(self, *own: str) -> tuple[dict[str, str], list[str]]:
         """Return the command's own `key=value` arguments and the configuration overrides; refuse bare words."""

@@ -1,0 +1,134 @@
+"""What a delivery brings, against what is published: facts counted from artefacts, and the reasons to refuse it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from pipelines import artefacts
+from pipelines.graph import Graph
+from pipelines.parts import PartList
+from pipelines.published_pointer import CurrentSet
+from pipelines.refresh_settings import RefreshSettings
+from pipelines.store import Store
+from validation.sanitise import Sanitised
+
+NEEDED = ("gaps", "sanitised", "feature_days", "feature_set")  # nodes that a set is made and judged by
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The sessions that are new or changed, and what is wrong with them.
+
+    `changed`: sessions computed anew, in order. `rows`: their outright rows; `rejected`: rule of layer 1 → how many of them;
+    `ordinals`: rule → number of the file → rows of it, to name files. `missing`: session → share of its open minutes that the data
+    itself shows to be lost. `lost`: published sessions that are gone. `shrunk`: session → share of its bars that a revision
+    took away.
+    """
+
+    changed: tuple[int, ...]
+    rows: int
+    rejected: Mapping[str, int]
+    ordinals: Mapping[str, Mapping[int, int]]
+    missing: Mapping[int, float]
+    lost: tuple[int, ...]
+    shrunk: Mapping[int, float]
+
+
+def delivery(graph: Graph, store: Store, before: CurrentSet | None) -> Delivery:
+    """Count what the computed tasks of a graph bring, beyond the published set."""
+    new = days_of(store, graph["feature_days"].key)
+    old = days_of(store, before.feature_days) if before and store.manifest(before.feature_days) else None
+    known = set() if old is None else set(old["key"])
+    changed = new.loc[~new["key"].isin(known), "session"]
+    rows = {} if old is None else dict(zip(old["session"].tolist(), old["rows"].tolist(), strict=True))
+    now = dict(zip(new["session"].tolist(), new["rows"].tolist(), strict=True))
+    sanitised = graph["sanitised"]
+    folder = store.verified(sanitised.key)
+    accepted = artefacts.read_parts(folder, Sanitised, "accepted")["session"]
+    quarantine = artefacts.read_parts(folder, Sanitised, "quarantine")
+    rejected = quarantine[quarantine["session"].isin(changed)]
+    return Delivery(
+        changed=tuple(changed.tolist()),
+        rows=int(accepted.isin(changed).sum()) + len(rejected),
+        rejected={str(rule): int(count) for rule, count in rejected["rule"].value_counts().sort_index().items()},
+        ordinals=_by_file(rejected),
+        missing=_missing(graph, store, new["session"].tolist(), changed.tolist()),
+        lost=tuple(session for session in rows if session not in now),
+        shrunk={at: 1 - now[at] / rows[at] for at in rows if at in now and now[at] < rows[at]},
+    )
+
+
+def reasons_against(found: Delivery, limits: RefreshSettings) -> list[str]:
+    """Say why a delivery must not replace the published set; nothing where it may."""
+    said = []
+    for rule, count in found.rejected.items():
+        allowed = max(limits.few_rejected, limits.max_rejected_share * found.rows)
+        if count > allowed:
+            said.append(
+                f"{count} of {found.rows:,} delivered rows rejected as {rule} ({count / found.rows:.2%}): more than "
+                f"refresh.max_rejected_share {limits.max_rejected_share:.2%} and refresh.few_rejected {limits.few_rejected}"
+            )
+    for session, share in found.missing.items():
+        if share > limits.max_missing_share:
+            said.append(
+                f"session {session} lacks {share:.1%} of its open minutes: more than refresh.max_missing_share "
+                f"{limits.max_missing_share:.1%}"
+            )
+    if len(found.lost) > limits.max_lost_sessions:
+        said.append(
+            f"{len(found.lost)} published sessions are gone, first {found.lost[0]}: more than refresh.max_lost_sessions "
+            f"{limits.max_lost_sessions}"
+        )
+    for session, share in found.shrunk.items():
+        if share > limits.max_missing_share:
+            said.append(
+                f"session {session} has {share:.1%} fewer bars than published: more than refresh.max_missing_share "
+                f"{limits.max_missing_share:.1%}"
+            )
+    return said
+
+
+def files_to_blame(found: Delivery, limits: RefreshSettings, names: Sequence[str], new: set[str]) -> list[str]:
+    """Return the new files whose own rows exceed what a rule may reject, by the order the flow numbers files in."""
+    blamed = set()
+    for rule, counts in found.ordinals.items():
+        if found.rejected[rule] > max(limits.few_rejected, limits.max_rejected_share * found.rows):
+            blamed |= {names[at] for at, count in counts.items() if at < len(names) and count > limits.few_rejected}
+    return sorted(blamed & new)
+
+
+def days_of(store: Store, key: str) -> pd.DataFrame:
+    """Return the list of a set's trade dates: session, rows and the key of each."""
+    table: pd.DataFrame = artefacts.read_parts(store.verified(key), PartList, "table")
+    return table
+
+
+def _by_file(rejected: pd.DataFrame) -> dict[str, dict[int, int]]:
+    from loaders.types import SOURCE_SHIFT
+
+    counts: dict[str, dict[int, int]] = {}
+    ordinals = rejected["source_row"].to_numpy() >> SOURCE_SHIFT
+    for (rule, ordinal), count in Counter(zip(rejected["rule"].tolist(), ordinals.tolist(), strict=True)).items():
+        counts.setdefault(str(rule), {})[int(ordinal)] = count
+    return counts
+
+
+def _missing(graph: Graph, store: Store, sessions: Sequence[int], changed: Sequence[int]) -> dict[int, float]:
+    """Shares of the judged sessions: the changed ones, the one before each run of them, and those without any bar between.
+
+    The session before was judged while its end was still to come.
+    """
+    if not changed:
+        return {}
+    first = min(changed)
+    since = max((session for session in sessions if session < first), default=first)
+    task: Any = graph["gaps"]
+    table = artefacts.read_parts(store.verified(task.key), task.kind, "coverage")
+    judged = table[(table["session"] >= since) & (table["open"] > 0)]
+    inside = judged["session"].isin([*changed, since]) | (judged["bars"] == 0)
+    judged = judged[inside]
+    shares = judged["missing"] / judged["open"]
+    return {int(at): float(share) for at, share in zip(judged["session"], shares, strict=True)}
