@@ -53,7 +53,9 @@ def choose(
     refused = refusal()
     if asked == "cuda":
         if refused is None:
-            return Choice("cuda", "asked for", estimates, break_even=_break_even(workload, calibration, estimates))
+            least = _break_even(workload, calibration, estimates)
+            small = "" if least is None else f", though the CPU is estimated faster below about {least:,} combinations"
+            return Choice("cuda", f"asked for{small}", estimates, break_even=least)
         if not allow_fallback:
             raise CudaUnavailableError(refused)
         warnings.warn(

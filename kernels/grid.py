@@ -35,12 +35,18 @@ class Lattice:
 
     def table(self, low: int, high: int) -> pd.DataFrame:
         """The combinations numbered [low, high) that fulfil the constraint, in order: a row each, perhaps none."""
+        return self.numbered(low, high)[1]
+
+    def numbered(self, low: int, high: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], pd.DataFrame]:
+        """(numbers, combinations) of those numbered [low, high) that fulfil the constraint, in order."""
+        numbers = np.arange(low, high, dtype=np.int64)
         if not self.axes:
-            return pd.DataFrame(index=pd.RangeIndex(high - low))
-        places = np.unravel_index(np.arange(low, high), [len(axis) for axis in self.axes])
+            return numbers, pd.DataFrame(index=pd.RangeIndex(high - low))
+        places = np.unravel_index(numbers, [len(axis) for axis in self.axes])
         columns = zip(self.names, self.axes, places, strict=True)
         table = pd.DataFrame({name: axis[place] for name, axis, place in columns})
-        return table[allowed(self.strategy, table)].reset_index(drop=True)
+        kept = allowed(self.strategy, table)
+        return numbers[kept], table[kept].reset_index(drop=True)
 
 
 def lattice(grid: Mapping[str, Sequence[Any]], strategy: Strategy) -> Lattice:

@@ -37,17 +37,17 @@ def confirmed(run: Run, table: pd.DataFrame, start: int | None, rank_by: str, co
     for name in exact.table.columns.difference(table.columns):
         merged.loc[rows, name] = exact.table[name].to_numpy()
     merged.loc[rows, "precision"] = "fp64"
-    agreement = _agreement(scan.table[rank_by].to_numpy()[rows], exact.table[rank_by].to_numpy())
+    found = agreement(scan.table[rank_by].to_numpy()[rows], exact.table[rank_by].to_numpy())
     profile = {
         **scan.profile,
         "precision": "mixed",
-        "rank_agreement": {"metric": rank_by, "confirmed": len(chosen), **agreement},
+        "rank_agreement": {"metric": rank_by, "confirmed": len(chosen), **found},
         "confirmation": exact.profile,
     }
     return replace(exact, table=merged, profile=profile, _lanes=scan._lanes)
 
 
-def _agreement(approximate: Any, exact: Any) -> dict[str, float | bool]:
+def agreement(approximate: Any, exact: Any) -> dict[str, float | bool]:
     """Of the values that both have: rank correlation (1 for fewer than two), largest difference, same best."""
     both = ~(np.isnan(approximate) | np.isnan(exact))
     a, b = pd.Series(approximate[both]), pd.Series(exact[both])

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels import numpy_executor
+from kernels import block_sums, numpy_executor
 from kernels.calibration import work
 from kernels.dispatch import Workload
 from kernels.executor import Device, Execute, Inputs, Run
@@ -43,12 +43,14 @@ class Plan:
     execute: Execute
     device: Device
 
-    def totals(self, states: Sequence[str], lanes: Lanes, count: int) -> list[Totals]:
-        """Final values of the named states for each window, for ``count`` lanes."""
+    def totals(self, states: Sequence[str], lanes: Lanes, count: int, blocks: int = 0) -> list[Totals]:
+        """Final values of the named states for each window, for ``count`` lanes; ``blocks`` of periods have sums too."""
         graph = account_graph(self.strategy, self.conditions)
-        program = self._account(states)
+        program = self._account([*states, *(block_sums.TALLIES if blocks else ())])
+        families: dict[int, Family] = {}
         found = []
-        for window, run in zip(self.windows, self._runs(program, lanes, count, self.windows), strict=True):
+        for window in self.windows:
+            run, sums = self._run(program, lanes, count, window, families, blocks)
             final = {state.name: run.states[place] for place, state in enumerate(program.program.states)}
             constants = {name: np.full(count, value) for name, value in graph.constants.items() if name in states}
             if ordered(states):
@@ -62,6 +64,7 @@ class Plan:
                     periods=int(self.period_ends(window)[begin:stop].sum()),
                     periods_per_year=self.periods_per_year,
                     terms=self.conditions.terms,
+                    blocks=sums,
                 )
             )
         return found
@@ -93,10 +96,13 @@ class Plan:
         graph = account_graph(self.strategy, self.conditions)
         return hoist(pruned(without_outputs(graph), frozenset(states)), EVENTS, is_setting)
 
-    def record(self, lane: Mapping[str, float], window: Window) -> tuple[Array, Array]:
-        """(target at the window's first bar [1], recorded values [values, bars after it]) of one lane."""
+    def record(self, lane: Mapping[str, float], window: Window, shown: Mapping[str, Value]) -> tuple[Array, Array]:
+        """(target at the window's first bar [1], recorded values [values, bars after it]) of one lane; last those of the
+        expressions ``shown``.
+        """
         lanes = {name: np.array([value]) for name, value in lane.items()}
-        graph = pruned(account_graph(self.strategy, self.conditions), frozenset())
+        account = account_graph(self.strategy, self.conditions)
+        graph = pruned(replace(account, outputs={**account.outputs, **shown}), frozenset())
         run = next(iter(self._runs(hoist(graph, EVENTS, is_setting), lanes, 1, (window,))))
         return self._targets(lanes, 1, window, {}), run.outputs[:, :, 0]
 
@@ -106,17 +112,22 @@ class Plan:
         ends[window[1] - 1] = True
         return ends
 
-    def family_bytes(self, lanes: Lanes) -> int:
-        """Memory of the families that the lanes need."""
-        program = hoist(target_graph(self.strategy), EVENTS, is_setting)
-        assignments = [len(distinct(parameters(node), lanes)[0]) for node in program.families]
-        return sum(assignments) * 8 * max(stop for _, stop in self.windows)
+    def shared(self, states: Sequence[str]) -> tuple[tuple[Value, ...], int]:
+        """(families, memory of the rows) that all lanes share where the named states are computed."""
+        hoisted = self._account(states)
+        return hoisted.families, len(hoisted.rows) * 8 * len(self.ends)
+
+    def family_bytes(self, families: Sequence[Value], lanes: Lanes) -> int:
+        """Memory of the families for these lanes."""
+        return sum(len(distinct(parameters(node), lanes)[0]) for node in families) * 8 * len(self.ends)
 
     def _runs(self, hoisted: Hoisted, lanes: Lanes, count: int, windows: Sequence[Window]) -> list[Run]:
         families: dict[int, Family] = {}
-        return [self._run(hoisted, lanes, count, window, families) for window in windows]
+        return [self._run(hoisted, lanes, count, window, families)[0] for window in windows]
 
-    def _run(self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Run:
+    def _run(
+        self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family], blocks: int = 0
+    ) -> tuple[Run, tuple[Array, NDArray[np.int64]] | None]:
         begin, stop = self._first_run(window), window[1]
         # nothing was decided before the first bar with a target
         decided = begin > self.start
@@ -124,7 +135,11 @@ class Plan:
         program = hoisted.program
         states = np.stack([target if s.name == TARGET else np.full(count, s.initial) for s in program.states])
         inputs = self._inputs(hoisted, lanes, count, window, families)
-        return self.execute(program, inputs, begin, stop, states)
+        if not blocks:
+            return self.execute(program, inputs, begin, stop, states), None
+        edges, counts = block_sums.block_edges(self.period_ends(window), window, blocks)
+        run, sums = block_sums.run_in_blocks(self.execute, program, inputs, begin, edges, states)
+        return run, (sums, counts)
 
     def _targets(self, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Array:
         """The target decided at the close of the window's first bar [lanes]."""

@@ -52,6 +52,21 @@ def check_settings(capital: float, returns: str, executor: str, precision: str) 
         raise SweepError(f"capital={capital!r}: must be finite and > 0, in the instrument's currency")
 
 
+def check_blocks(blocks: int | None, top: int | None, precision: str) -> None:
+    """Raises ``SweepError`` for sums over blocks that would be of the best combinations alone, or of two precisions."""
+    if blocks is None:
+        return
+    if blocks < 1:
+        raise SweepError(f"blocks={blocks}: give at least 1 block of periods (16 for overfitting statistics), or None")
+    if top is not None:
+        raise SweepError(
+            f"blocks={blocks} with top={top}: the best alone say nothing of the choice among all; sweep all combinations, "
+            "or a random sample of them (kernels.sampling), without top"
+        )
+    if precision == "mixed":
+        raise SweepError(f"blocks={blocks} with precision='mixed': the sums would be of two precisions; use 'fp64'")
+
+
 def check_bars(bars: pd.DataFrame, returns: str) -> None:
     """Raises ``BarsError`` where times are missing or do not increase, or sessions are asked for and absent."""
     if "ts_event" not in bars.columns:

@@ -1,6 +1,6 @@
 """The result of a sweep: its table, its rankings, and any combination bar by bar."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +8,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.block_sums import BlockSums
+from kernels.expressions import nodes, parameters
 from kernels.metrics import MetricError, ranking
+from kernels.opcodes import BOOL
 from kernels.plan import Plan, Window
-from kernels.rows import Array
+from kernels.rows import Array, warm_up
 from kernels.simulation import RECORDED
 from kernels.surface import heat_map, neighbours, stability
+from kernels.values import Value, where
 
 LANES_A_COUNT = 256
 """Combinations run at once when ruined accounts are counted."""
@@ -34,6 +38,7 @@ class SweepResult:
     _plan: Plan
     _bars: pd.DataFrame
     _lanes: Mapping[str, Array]
+    _blocks: tuple[BlockSums, ...] = ()
 
     def ranking(self, metric: str) -> NDArray[np.int64]:
         """Rows of the table from best to worst; ties in the order of the combinations; NaN is left out."""
@@ -72,23 +77,41 @@ class SweepResult:
         found = stability(table, self.parameters, metric, best)
         return found.assign(row=found["row"] + window * self._combinations)
 
-    def trace(self, row: int) -> pd.DataFrame:
+    def trace(self, row: int, show: Mapping[str, Value] | None = None) -> pd.DataFrame:
         """One combination bar by bar, a row for each of the bars up to its window's end.
 
         Equal on bits to what its metrics were computed from. Before the window the account is flat and ``target`` NaN.
         Columns: ``ts_event`` (and ``session`` where the bars have it), ``target`` decided at the bar's close,
         ``position`` in contracts at the close, ``equity``, ``profit`` (gross) and ``costs`` (both since the start),
-        in money.
+        in money; of the bar itself ``fills`` (a roll is one for each leg), ``contracts`` that changed hands and their
+        ``notional`` in money. ``show``: column → expression over what the strategy reads, its intermediate values among
+        them, as the program computes it; NaN before the account's first bar, truth as 1 and 0. Raises ``MetricError``
+        for an expression that reads anything else, or needs more bars than the sweep's ``start``.
         """
+        shown = self._shown(show or {})
         window = self._window(row)
         lane = {name: float(values[row % self._combinations]) for name, values in self._lanes.items()}
-        first_target, recorded = self._plan.record(lane, window)
-        flat = np.array([np.nan, 0.0, self._plan.conditions.capital, 0.0, 0.0])
+        first_target, recorded = self._plan.record(lane, window, shown)
+        flat = np.array([np.nan, 0.0, self._plan.conditions.capital, *5 * [0.0], *len(shown) * [np.nan]])
         values = np.concatenate([np.repeat(flat[:, np.newaxis], window[1] - recorded.shape[1], axis=1), recorded], axis=1)
         values[0, window[0]] = first_target[0]
         table = self._bars.iloc[: window[1]].reset_index(drop=True)
         times = {name: table[name] for name in ("ts_event", "session") if name in table.columns}
-        return pd.DataFrame({**times, **dict(zip(RECORDED, values, strict=True))})
+        return pd.DataFrame({**times, **dict(zip((*RECORDED, *shown), values, strict=True))})
+
+    def _shown(self, show: Mapping[str, Value]) -> dict[str, Value]:
+        """The expressions as numbers, checked."""
+        for name, value in show.items():
+            if name in (*RECORDED, "ts_event", "session"):
+                raise MetricError(f"show={name!r}: a trace has a column of that name; choose another")
+            read = [node.detail for node in nodes(value) if node.op == "col"]
+            unknown = [column for column in read if column not in self._plan.columns]
+            unknown += [parameter for parameter in parameters(value) if parameter not in self._lanes]
+            if unknown:
+                raise MetricError(f"show={name!r} reads {unknown[0]!r}, which the strategy does not: show what it reads")
+            if (needed := warm_up(value, self._lanes)) > self.start:
+                raise MetricError(f"show={name!r} needs {needed} bars, the sweep starts at {self.start}: give it start=")
+        return {name: where(value, 1.0, 0.0) if value.type == BOOL else value for name, value in show.items()}
 
     def sessions(self, row: int) -> pd.DataFrame:
         """Net profit of one combination by session of its window, in money: columns ``session``, ``profit``."""
@@ -99,30 +122,16 @@ class SweepResult:
         before = np.concatenate([[self._plan.conditions.capital], closes.to_numpy()[:-1]])
         return pd.DataFrame({"session": closes.index.to_numpy(), "profit": closes.to_numpy() - before})
 
-    def session_sums(self, rows: Sequence[int], blocks: int = 16) -> tuple[Array, Array, NDArray[np.int64]]:
-        """Sums and sums of squares [rows, blocks] of session returns over blocks of sessions, and each block's sessions.
+    def session_sums(self, window: int = 0) -> BlockSums:
+        """Sums and sums of squares of returns over blocks of a window's periods, a row a combination; ``blocks=`` of
+        ``sweep`` asks for them, else raises ``MetricError``.
 
-        The blocks follow one another and differ in length by one at most: the raw material of overfitting statistics. A
-        session's return is its profit over the equity before it; all rows are of one window. Each row is traced, so
-        that this is meant for the best of a grid, or a grid of thousands. Raises ``MetricError`` for rows of several
-        windows or fewer than two sessions a block.
+        A return is a period's profit over the equity before it. A ruined account adds its last return, and 0 after it.
         """
-        if len({self._window(row) for row in rows}) != 1:
-            raise MetricError("session sums compare rows of one window: give at least one row, all of the same window")
-        returns = np.stack([self._session_returns(row) for row in rows])
-        sessions = returns.shape[1]
-        if sessions < 2 * blocks:
-            raise MetricError(f"{sessions} sessions are too few for {blocks} blocks: give at least {2 * blocks}")
-        edges = np.arange(blocks + 1) * sessions // blocks
-        sums = np.add.reduceat(returns, edges[:-1], axis=1)
-        return sums, np.add.reduceat(returns * returns, edges[:-1], axis=1), np.diff(edges).astype(np.int64)
-
-    def _session_returns(self, row: int) -> Array:
-        profit = self.sessions(row)["profit"].to_numpy(dtype=np.float64)
-        capital = self._plan.conditions.capital
-        before = capital + np.concatenate([[0.0], np.cumsum(profit)[:-1]])
-        returns: Array = profit / before
-        return returns
+        if not self._blocks:
+            raise MetricError("the sweep kept no sums over blocks: give it blocks=16")
+        self._of_window(window)
+        return self._blocks[window]
 
     @property
     def parameters(self) -> tuple[str, ...]:

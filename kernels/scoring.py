@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kernels import numpy_executor, preparation
 from kernels.annualisation import periods_per_year
 from kernels.bars import bar_inputs
+from kernels.block_sums import BlockSums, block_edges, joined
 from kernels.calibration import Calibration
 from kernels.dispatch import Choice, choose
 from kernels.execution import Execution, Instrument
@@ -52,6 +54,7 @@ class Settings:
     row_bytes: int
     device_bytes: int | None
     progress: Callable[[Progress], None] | None
+    blocks: int
 
 
 @dataclass(eq=False)
@@ -68,21 +71,29 @@ class Scorer:
     begun: float = field(default_factory=time.perf_counter)
     done: int = 0
     chunks: int = 0
+    shared_bytes: int = 0
 
-    def score(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The combinations with their metrics, a row each and window, windows one after another."""
-        needed, metrics = sorted(reads(self.settings.metrics)), self.settings.metrics
-        values, parts = lanes(table), []
+    def score(self, table: pd.DataFrame) -> tuple[pd.DataFrame, tuple[BlockSums, ...]]:
+        """The combinations with their metrics, a row each and window, windows one after another; and of each window the
+        sums over blocks, where they were asked for.
+        """
+        needed, metrics, blocks = sorted(reads(self.settings.metrics)), self.settings.metrics, self.settings.blocks
+        values, parts, sums = lanes(table), [], []
         for low, high in itertools.pairwise(self._cuts(values, len(table))):
             chunk = {name: column[low:high] for name, column in values.items()}
-            parts.append([compute(metrics, totals) for totals in self.plan.totals(needed, chunk, high - low)])
+            found = self.plan.totals(needed, chunk, high - low, blocks)
+            parts.append([compute(metrics, totals) for totals in found])
+            sums.append([_block_sums(*one.blocks) for one in found if one.blocks])
             self._report(high - low)
-        return _table(table, metrics, parts, len(self.plan.windows))
+        windows = zip(*sums, strict=True)
+        return _table(table, metrics, parts, len(self.plan.windows)), tuple(joined(list(part)) for part in windows)
 
-    def result(self, table: pd.DataFrame, combinations: pd.DataFrame) -> SweepResult:
+    def result(
+        self, table: pd.DataFrame, combinations: pd.DataFrame, blocks: tuple[BlockSums, ...] = ()
+    ) -> SweepResult:
         """The result whose rows are these combinations, in each window."""
         plan = self.plan
-        return SweepResult(table, plan.start, plan.windows, self.profile(), plan, self.bars, lanes(combinations))
+        return SweepResult(table, plan.start, plan.windows, self.profile(), plan, self.bars, lanes(combinations), blocks)
 
     def profile(self) -> dict[str, Any]:
         """What ran, why, and where the time went so far."""
@@ -100,6 +111,7 @@ class Scorer:
             "periods_per_year": self.plan.periods_per_year,
             "combinations": self.total,
             "chunks": self.chunks,
+            "row_bytes": self.shared_bytes,
             "bar_steps": steps,
             "bar_steps_per_second": steps / max(running, 1e-9),
             "seconds": _seconds(total, used.timed.seconds, used.compile_seconds),
@@ -117,15 +129,21 @@ class Scorer:
             self.settings.progress(Progress(self.done, self.total, self._steps(self.done), seconds))
 
     def _cuts(self, values: Lanes, count: int) -> list[int]:
-        """Cuts of the lanes, in order, so that each chunk's shared rows fit; a single lane is never cut."""
+        """Cuts of the lanes, in order, so that each chunk's shared rows fit; a single lane is never cut.
+
+        Rows of data alone, which no cut makes fewer, leave families at least half of the memory.
+        """
+        families, rows = self.plan.shared(sorted(reads(self.settings.metrics)))
+        limit = max(self.settings.row_bytes - rows, self.settings.row_bytes // 2)
         number = 1 if self.settings.progress is None else max(-(-count // REPORTED), 1)
         while True:
             cuts = [count * place // number for place in range(number + 1)]
-            needs = (
-                self.plan.family_bytes({name: column[low:high] for name, column in values.items()})
+            needs = [
+                self.plan.family_bytes(families, {name: column[low:high] for name, column in values.items()})
                 for low, high in itertools.pairwise(cuts)
-            )
-            if number >= count or all(need <= self.settings.row_bytes for need in needs):
+            ]
+            if number >= count or max(needs) <= limit:
+                self.shared_bytes = max(self.shared_bytes, rows + max(needs))
                 return cuts
             number = min(2 * number, count)
 
@@ -138,6 +156,8 @@ def scorer(
     needed = sorted(reads(settings.metrics))
     scored = preparation.scored_windows(settings.windows, start, len(bars))
     plan = _plan(strategy, bars, scored, start, settings)
+    for window in scored if settings.blocks else ():
+        block_edges(plan.period_ends(window), window, settings.blocks)  # raises before anything runs
     choice = choose(
         settings.executor,
         settings.allow_fallback and precision == "fp64",
@@ -174,6 +194,10 @@ def _plan(strategy: Strategy, bars: pd.DataFrame, windows: tuple[Window, ...], s
         execute=numpy_executor.run,
         device=host(numpy_executor.run),
     )
+
+
+def _block_sums(sums: Array, counts: NDArray[np.int64]) -> BlockSums:
+    return BlockSums(np.ascontiguousarray(sums[0].T), np.ascontiguousarray(sums[1].T), counts)
 
 
 def _table(

@@ -28,7 +28,7 @@ ROLLED, MASKED, PERIOD_END = "bar rolled", "bar masked", "period end"
 EVENTS = frozenset({ROLLED, MASKED, PERIOD_END})
 """Boolean columns that are rarely true."""
 
-RECORDED = ("target", "position", "equity", "profit", "costs")
+RECORDED = ("target", "position", "equity", "profit", "costs", "fills", "contracts", "notional")
 """What a trace records at every bar, in this order."""
 
 
@@ -139,7 +139,7 @@ def _account_step(
         "solvent": where(equity <= 0.0, 0.0, states["solvent"]),
         **tallies.step({name: states[name] for name in tallies.start(1.0)}, moment, terms),
     }
-    values = (target, portfolio.position, equity, portfolio.profit, portfolio.costs)
+    values = (target, portfolio.position, equity, portfolio.profit, portfolio.costs, *tallies.traded(fills, terms))
     return following, dict(zip(RECORDED, values, strict=True))
 
 

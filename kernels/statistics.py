@@ -21,7 +21,11 @@ RELATIVE_SPREAD = 1e-12
 
 @dataclass(frozen=True)
 class Totals:
-    """Final states of a run, each [lanes], and what they are measured against."""
+    """Final states of a run, each [lanes], and what they are measured against.
+
+    ``blocks``: sums and sums of squares of the returns over blocks of periods [2, blocks, lanes] and each block's
+    periods, where they were asked for.
+    """
 
     states: Mapping[str, Array]
     capital: float
@@ -29,6 +33,7 @@ class Totals:
     periods: int
     periods_per_year: float
     terms: Terms
+    blocks: tuple[Array, NDArray[np.int64]] | None = None
 
     def __getitem__(self, name: str) -> Array:
         return self.states[name]

@@ -54,6 +54,7 @@ def sweep(
     rank_by: str = "sharpe",
     confirm: int = 100,
     top: int | None = None,
+    blocks: int | None = None,
     progress: Callable[[Progress], None] | None = None,
     calibration: Calibration | None = None,
     threads: int | None = None,
@@ -74,8 +75,9 @@ def sweep(
     "fp32", a scan whose numbers are approximate, and "mixed", a scan in fp32 whose best ``confirm`` combinations by
     ``rank_by`` are computed again in fp64. ``threads``: default all cores. ``cache``: folder of compiled programs, by
     default one of the user's. ``row_bytes``: memory for shared rows; ``device_bytes``: device memory for lanes.
-    ``top``: keep only that many combinations, the best by ``rank_by`` (``kernels.top``): memory then does not grow with
-    the grid. ``progress`` is called after every chunk.
+    ``top``: keep only that many combinations, the best by ``rank_by`` in each window (``kernels.top``): memory then does
+    not grow with the grid. ``blocks``: keep sums and sums of squares of the returns over that many blocks of periods,
+    of every combination (``SweepResult.session_sums``). ``progress`` is called after every chunk.
 
     Raises ``SweepError``, ``GridError``, ``MetricError``, ``BarsError``, ``WindowError`` or ``CudaUnavailableError``,
     each naming the remedy.
@@ -84,13 +86,14 @@ def sweep(
         terms(costs or Costs(), instrument, execution or Execution()), execution or Execution(), instrument,
         capital if capital is not None else (1.0 if instrument is None else 100_000.0), tuple(metrics), windows,
         returns or ("session" if "session" in bars.columns else "bar"), executor, allow_fallback, calibration,
-        threads or os.cpu_count() or 1, cache or default_cache(), row_bytes, device_bytes, progress,
+        threads or os.cpu_count() or 1, cache or default_cache(), row_bytes, device_bytes, progress, blocks or 0,
     )  # fmt: skip
     preparation.check_settings(settings.capital, settings.returns, executor, precision)
+    preparation.check_blocks(blocks, top, precision)
     preparation.check_bars(bars, settings.returns)
     reads(metrics)
     if top is not None:
-        return best_combinations(strategy, bars, settings, grid, start, precision, rank_by, top)
+        return best_combinations(strategy, bars, settings, grid, start, precision, rank_by, top, confirm)
     run = functools.partial(_run, strategy, bars, settings)
     table = as_table(grid, strategy)
     if precision == "mixed":
@@ -103,7 +106,8 @@ def _run(
 ) -> SweepResult:
     first = preparation.first_target(longest_warm_up(strategy.target, lanes(table)), start)
     scoring = scorer(strategy, bars, settings, len(table), first, precision)
-    return scoring.result(scoring.score(table), table)
+    scored, sums = scoring.score(table)
+    return scoring.result(scored, table, sums)
 
 
 def warm_up(strategy: Strategy, grid: Mapping[str, Sequence[Any]] | pd.DataFrame | None = None) -> int:

@@ -16,6 +16,7 @@ Tallies = Mapping[str, Number]
 
 _FROM_ZERO = (
     "drawdown", "since_peak", "longest_drawdown", "fall_squares",
+    "block_sum", "block_squares",
     "return_sum", "return_squares", "return_cubes", "return_fourths", "gain_sum", "loss_sum", "downside_squares",
     "gains", "best_return", "worst_return", "benchmark_sum", "benchmark_squares", "benchmark_product",
     "age", "held_bars", "contracts_traded", "notional_traded", "fills",
@@ -115,7 +116,10 @@ def _gain(tallies: Tallies, moment: Moment) -> tuple[Number, Truth]:
 
 
 def _returns(tallies: Tallies, moment: Moment) -> dict[str, Number]:
-    """Simple returns of whole periods: profit over the equity at the period's start, the first one over the capital."""
+    """Simple returns of whole periods: profit over the equity at the period's start, the first one over the capital.
+
+    The ``block`` tallies are set to 0 from outside between blocks of periods (``kernels.block_sums``).
+    """
     gain, moved = _gain(tallies, moment)
     square = gain * gain
     lost = logical_and(moved, gain < 0.0)
@@ -123,6 +127,8 @@ def _returns(tallies: Tallies, moment: Moment) -> dict[str, Number]:
         "period_equity": where(moment.period_end, moment.equity, tallies["period_equity"]),
         "return_sum": where(moved, tallies["return_sum"] + gain, tallies["return_sum"]),
         "return_squares": where(moved, tallies["return_squares"] + square, tallies["return_squares"]),
+        "block_sum": where(moved, tallies["block_sum"] + gain, tallies["block_sum"]),
+        "block_squares": where(moved, tallies["block_squares"] + square, tallies["block_squares"]),
         "downside_squares": where(lost, tallies["downside_squares"] + square, tallies["downside_squares"]),
     }
 
@@ -179,6 +185,14 @@ def _exposure(tallies: Tallies, moment: Moment) -> dict[str, Number]:
         "age": where(moment.position != 0.0, tallies["age"] + 1.0, 0.0),
         "equity_sum": tallies["equity_sum"] + moment.equity,
     }
+
+
+def traded(fills: tuple[Fill, ...], terms: Terms) -> tuple[Number, Number, Number]:
+    """(fills, contracts, notional in money) of one bar."""
+    running: dict[str, Number] = dict.fromkeys(("fills", "contracts_traded", "notional_traded"), 0.0)
+    for fill in fills:
+        running |= _traded(running, fill, terms)
+    return running["fills"], running["contracts_traded"], running["notional_traded"]
 
 
 def _traded(tallies: Tallies, fill: Fill, terms: Terms) -> dict[str, Number]:

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from loaders.errors import DataError
+from loaders.ordering import order_by, taken
 from loaders.roll import FOLLOWED
 from loaders.types import PRICE_SCALE, nanoseconds
 
@@ -56,7 +57,7 @@ def series_of(accepted: pd.DataFrame) -> Series:
     Raises DataError for two bars of one contract in the same minute.
     """
     ts = nanoseconds(accepted["ts_event"])
-    rows = accepted.iloc[np.lexsort((accepted["expiry"].to_numpy(), ts))]
+    rows = taken(accepted, order_by(ts, accepted["expiry"].to_numpy()))
     bars = rows[(rows["role"] == FOLLOWED).to_numpy()].reset_index(drop=True)
     times, expiry = nanoseconds(bars["ts_event"]), bars["expiry"].to_numpy()
     _require_unique(bars, times)

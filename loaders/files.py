@@ -82,9 +82,9 @@ def list_any_files(directory: Path) -> list[DataFile]:
     if directory.is_file():
         files = [describe(directory)]
     else:
+        entries = _entries(directory)
         promises = read_manifest(directory)
         check_promises(directory, promises)
-        entries = [path for path in directory.iterdir() if path.is_file()]
         files = [replace(_describe_entry(path), checked=path.name in promises) for path in entries]
     return sorted(files, key=lambda file: (_KINDS.index(file.kind), file.start, _natural(file.path.name)))
 
@@ -95,6 +95,20 @@ def _describe_entry(path: Path) -> DataFile:
     support = path.name in SUPPORT_FILES
     return DataFile(path, IGNORED, path.stat().st_size,
                     reason="support file of a batch download" if support else "not named .dbn or .dbn.zst")
+
+
+def _entries(directory: Path) -> list[Path]:
+    try:
+        return [path for path in directory.iterdir() if path.is_file() or _leads_nowhere(path)]
+    except OSError as error:
+        raise DataError(f"{directory}: cannot be listed ({error.strerror}); check its permissions") from None
+
+
+def _leads_nowhere(path: Path) -> bool:
+    """Whether ``path`` is a link to a DBN file that is not there: left out, its records would be missing quietly."""
+    if path.is_symlink() and not path.exists() and _DBN_NAME.fullmatch(path.name):
+        raise DataError(f"{path}: is a link to {path.readlink()}, which is not there; mend or remove it")
+    return False
 
 
 def _require_bars(directory: Path, files: Sequence[DataFile]) -> None:

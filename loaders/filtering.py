@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loaders.grammar import KINDS, OUTRIGHT, UNDEFINED_TIMESTAMP, UNMAPPED
+from loaders.grammar import KINDS, OUTRIGHT, OUTSIDE_REQUEST, UNDEFINED_TIMESTAMP, UNMAPPED
 from loaders.instruments import Instruments
 from loaders.types import NS_PER_DAY
 
@@ -81,14 +81,20 @@ class Judged:
         self.kinds[wrong & (self.kinds == KEPT)] = KINDS.index(kind)
 
 
-def judge(records: NDArray[Any], known: Instruments, clock: str) -> Judged:
-    """Kind of each of ``records`` by its id and the UTC day of its field ``clock``."""
+def judge(records: NDArray[Any], known: Instruments, clock: str, span: tuple[int, int]) -> Judged:
+    """Kind of each of ``records`` by its id and the UTC day of its field ``clock``.
+
+    A time outside of ``span`` (DbnMetadata.span) is damage: such a record is dropped, so that it opens no session in
+    another year and makes no other record late.
+    """
     stamps = records[clock]
     timed = stamps <= LARGEST
     ts = np.where(timed, stamps, 0).astype(np.int64)
     ids = records["instrument_id"].astype(np.int64)
     rows, expiries = known.locate(ids, ts // NS_PER_DAY)
-    return Judged(ts, ids, rows, expiries, np.where(timed, known.kinds[rows], _UNDEFINED_TIMESTAMP))
+    judged = Judged(ts, ids, rows, expiries, np.where(timed, known.kinds[rows], _UNDEFINED_TIMESTAMP))
+    judged.drop((ts < span[0]) | (ts > span[1]), OUTSIDE_REQUEST)
+    return judged
 
 
 class Tally:

@@ -49,7 +49,10 @@ def open_content(path: Path, start: int = 0, stop: int | None = None) -> io.Buff
         raise DataError(f"{path}: no such file; check the path")
     if path.is_dir():
         raise DataError(f"{path}: is a directory where a DBN file was expected; give one of its files")
-    file = path.open("rb")
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be opened ({error.strerror}); check its permissions") from None
     try:
         head = file.read(12)
         if _is_zstd(head):

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loaders.gaps import MINUTE, MISSING, NO_TRADE, REASONS, Gaps, covered_minutes, find_gaps, gap_table
+from loaders.gaps import MISSING, NO_TRADE, REASONS, Gaps, covered_minutes, find_gaps, gap_table
+from loaders.gaps_evidence import MINUTE
+from loaders.layouts import BAR_SECONDS
 from loaders.roll import FOLLOWED, RolledBars
 from loaders.sessions import SessionRule, trade_dates
 from loaders.sessions_calendar import TradingCalendar, trading_calendar
 from loaders.types import nanoseconds
-
-BAR_MINUTES = {"ohlcv-1s": 1, "ohlcv-1m": 1, "ohlcv-1h": 60, "ohlcv-1d": 1440}
 
 
 @dataclass(frozen=True)
@@ -26,23 +26,20 @@ class GapReport:
     report: dict[str, Any]
 
 
-def gap_report(
-    outrights: Sequence[pd.DataFrame], reports: Sequence[dict[str, Any]], rolled: RolledBars, session: SessionRule
-) -> GapReport:
-    """Gaps of the followed series, from its first bar to its last, with all ``outrights`` as witnesses.
+def gap_report(reports: Sequence[dict[str, Any]], rolled: RolledBars, session: SessionRule) -> GapReport:
+    """Gaps of the followed series, from its first bar to its last.
 
     Bars that layer 1 rejects count as there: they are in the data. ``coverage`` has session, contract ('' in a session
     without a bar) and in minutes: ``open`` (by the calendar, between the first and the last bar), ``bars`` (with a
     bar), ``no_trade``, ``missing``, ``outside`` (with a bar though the calendar is closed), where
-    ``open == bars − outside + no_trade + missing``. ``reports`` are those of the files of ``outrights``.
+    ``open == bars − outside + no_trade + missing``. ``reports`` are those of the files.
     """
-    minutes = max(BAR_MINUTES[report["schema"]] for report in reports)
+    minutes = max(-(-BAR_SECONDS[report["schema"]] // 60) for report in reports)
     bars = rolled.bars[(rolled.bars["role"] == FOLLOWED).to_numpy()]
     ts = nanoseconds(bars["ts_event"])
     calendar = trading_calendar(session, int(ts.min()), int(ts.max()) + minutes * MINUTE)
     present = covered_minutes(bars, minutes)
-    witnesses = _quieter(pd.concat([part[["ts_event", "contract", "expiry", "volume"]] for part in outrights]), bars, session)
-    gaps = find_gaps(present, covered_minutes(witnesses, minutes), calendar)
+    gaps = find_gaps(present, calendar, minutes)
     coverage = _coverage(present, gaps, calendar, session, bars)
     before = np.searchsorted(ts, gaps.start * MINUTE) - 1
     report = {
@@ -50,17 +47,6 @@ def gap_report(
         "bars": len(present), "outside": int(coverage["outside"].sum()), "sessions": len(coverage),
     }
     return GapReport(gap_table(gaps, bars["contract"].to_numpy()[before]), coverage, report)
-
-
-def _quieter(outrights: pd.DataFrame, bars: pd.DataFrame, session: SessionRule) -> pd.DataFrame:
-    """Rows of contracts that traded less in their session than the contract followed in it."""
-    dates = trade_dates(nanoseconds(outrights["ts_event"]), session)
-    volumes = outrights.groupby([dates, outrights["expiry"].to_numpy()])["volume"].sum()
-    followed = bars.drop_duplicates("session")
-    keys = pd.MultiIndex.from_arrays([followed["session"], followed["expiry"]])
-    limit = pd.Series(volumes.reindex(keys).to_numpy(), index=followed["session"].to_numpy())
-    here = volumes.reindex(pd.MultiIndex.from_arrays([dates, outrights["expiry"].to_numpy()])).to_numpy()
-    return outrights[here < limit.reindex(dates, fill_value=0).to_numpy()]
 
 
 def _coverage(

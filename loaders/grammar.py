@@ -21,6 +21,7 @@ OPTION = "option"
 OTHER = "other"
 UNMAPPED = "unmapped"
 UNDEFINED_TIMESTAMP = "undefined_timestamp"
+OUTSIDE_REQUEST = "outside_request"  # a time more than a day away from what the file was requested for
 UNDEFINED_VOLUME = "undefined_volume"
 UNDEFINED_PRICE = "undefined_price"  # of a trade; a bar or quote without one is kept
 SNAPSHOT = "snapshot"  # a book as it stood before the file began, resent at the start of a day
@@ -28,7 +29,7 @@ NO_TRADE = "no_trade"  # an order book's change where trades are wanted
 MERGED = "merged_into_bars"  # trades beyond the first of the bar made from them
 UNFINISHED = "unfinished_bar"  # trades after the last whole volume bar
 KINDS = (OUTRIGHT, OTHER_ROOT, CALENDAR_SPREAD, BUTTERFLY, USER_DEFINED, OTHER_SPREAD, OPTION, OTHER, UNMAPPED,
-         UNDEFINED_TIMESTAMP, UNDEFINED_VOLUME, UNDEFINED_PRICE, SNAPSHOT, NO_TRADE, MERGED, UNFINISHED)
+         UNDEFINED_TIMESTAMP, OUTSIDE_REQUEST, UNDEFINED_VOLUME, UNDEFINED_PRICE, SNAPSHOT, NO_TRADE, MERGED, UNFINISHED)
 SPREADS = (CALENDAR_SPREAD, BUTTERFLY, USER_DEFINED, OTHER_SPREAD)
 
 MONTH_CODES = "FGHJKMNQUVXZ"

@@ -6,7 +6,8 @@ from typing import Any
 import databento_dbn
 import numpy as np
 
-BAR_SCHEMAS = ("ohlcv-1s", "ohlcv-1m", "ohlcv-1h", "ohlcv-1d")
+BAR_SECONDS = {"ohlcv-1s": 1, "ohlcv-1m": 60, "ohlcv-1h": 3600, "ohlcv-1d": 86400}
+BAR_SCHEMAS = tuple(BAR_SECONDS)
 TRADES, TBBO, MBP_1, MBP_10 = "trades", "tbbo", "mbp-1", "mbp-10"
 DEFINITION, STATISTICS = "definition", "statistics"
 TRADE_SCHEMAS = (TRADES, TBBO, MBP_1, MBP_10)  # files in which every trade is a record of action T

@@ -12,7 +12,9 @@ from loaders.errors import DataError, damaged
 from loaders.frames import DBN_MAGIC, NOT_DBN, describe_foreign, open_content
 from loaders.layouts import VERSIONS
 from loaders.symbols import Interval, SymbolMap, symbol_map
+from loaders.types import NS_PER_DAY
 
+LATEST = 7_258_118_400_000_000_000  # 2200-01-01: no record is later, whatever its file says of itself
 _PREFIX_BYTES = 8
 _LONGEST_METADATA = 1 << 28  # the largest real one seen is 0.9 MB (ES.OPT, 11,294 symbols)
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
@@ -37,6 +39,12 @@ class DbnMetadata:
     ts_out: bool
     symbols: tuple[str, ...]
     mappings: SymbolMap
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last nanosecond that a record may have: a day around what the file was requested for, where it says."""
+        first = 0 if self.start > LATEST else self.start - NS_PER_DAY
+        return first, LATEST if self.end is None else min(self.end + NS_PER_DAY, LATEST)
 
 
 def read_metadata(path: Path) -> DbnMetadata:

@@ -13,7 +13,7 @@ from loaders.columns import Columns, expected_records
 from loaders.definitions import read_definitions
 from loaders.errors import DataError
 from loaders.filtering import KEPT, LARGEST, SHOWN, Tally, filter_report, judge, merge_filter_reports
-from loaders.grammar import UNDEFINED_VOLUME
+from loaders.grammar import OUTSIDE_REQUEST, UNDEFINED_VOLUME
 from loaders.instruments import Instruments, instruments, merge_listings
 from loaders.layouts import BAR_SCHEMAS
 from loaders.records import DbnFile, Partition, open_dbn
@@ -59,7 +59,7 @@ def outright_bars(
     bars = _table(kept.values(), known)
     report = _report(file, root, tally, bars, progress)
     if partition is None and report["records"] and not len(bars):
-        raise nothing_left(file.path, root, known, tally)
+        raise nothing_left(file, root, known, tally)
     return OutrightBars(bars, known.listed(), report)
 
 
@@ -74,7 +74,7 @@ def open_bars(path: Path) -> DbnFile:
 
 @dataclass
 class Progress:
-    """How far a file has been read: the next record's source row and the latest ts_event so far (-1: none)."""
+    """How far a file has been read: the next record's source row and the latest ts_event kept so far (-1: none)."""
 
     source: int
     newest: int = -1
@@ -89,17 +89,18 @@ def outright_chunks(
     file.
     """
     for records in file.chunks(partition=partition):
-        judged = judge(records, known, "ts_event")
+        judged = judge(records, known, "ts_event", file.metadata.span)
         judged.drop(records["volume"] > LARGEST, UNDEFINED_VOLUME)
         tally.count(judged)
-        reached = np.maximum.accumulate(np.concatenate([[progress.newest], judged.ts]))
         keep = np.flatnonzero(judged.kinds == KEPT)
+        ts = judged.ts[keep]
+        reached = np.maximum.accumulate(np.concatenate([[progress.newest], ts]))
         kept: dict[str, NDArray[Any]] = {name: records[name][keep] for name in _COPIED}
         yield kept | {
-            "ts_event": judged.ts[keep],
+            "ts_event": ts,
             "instrument_id": judged.ids[keep],
             "source_row": progress.source + keep,
-            "backwards": (judged.ts < reached[:-1])[keep],
+            "backwards": ts < reached[:-1],
             "expiry": judged.expiries[keep],
             "rows": judged.rows[keep],
         }
@@ -178,14 +179,22 @@ def file_facts(file: DbnFile, root: str) -> dict[str, Any]:
     }
 
 
-def nothing_left(path: Path, root: str, known: Instruments, tally: Tally) -> DataError:
+def nothing_left(file: DbnFile, root: str, known: Instruments, tally: Tally) -> DataError:
     """Error for a file with records but none of ``root``: what is in it instead."""
+    report = tally.report()
     seen = sorted({known.names[row] for row in np.flatnonzero(tally.by_row)})
     roots = sorted({found for name in seen if known.grammar and (found := known.grammar.root(name))})
+    hints = ""
+    if OUTSIDE_REQUEST in report.dropped:
+        hints += (f"it was requested for {iso(file.metadata.start)} to {iso(file.metadata.end)}, and a time more than a day "
+                  "outside of that is damage; ")
+    if report.unmapped_ids:
+        hints += (f"ids {', '.join(map(str, report.unmapped_ids))} have no symbol in the file and no definition on their "
+                  "dates: a definition counts on the dates that its file has; ")
     return DataError(
-        f"{path}: none of its {tally.by_row.sum()} records is an outright of root {root!r}; "
-        f"outright roots seen: {', '.join(roots) or 'none'}; symbols seen: {', '.join(seen[:SHOWN])}; "
-        "check root, or leave this file out"
+        f"{file.path}: none of its {report.records} records is an outright of root {root!r}; "
+        f"outright roots seen: {', '.join(roots) or 'none'}; symbols seen: {', '.join(seen[:SHOWN])}; dropped: "
+        f"{report.dropped}; {hints}check root, or leave this file out"
     )
 
 

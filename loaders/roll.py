@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from loaders.errors import DataError
 from loaders.instruments import merge_listings
+from loaders.ordering import order_by, taken
 from loaders.outrights import OutrightBars
 from loaders.roll_dedup import busiest_of_each_minute
 from loaders.roll_market import Market, market_of
@@ -80,7 +81,7 @@ def rolled_bars(
     bars["session"] = dates
     bars["role"] = pd.array(_ROLES, dtype="str").take(role)
     kept = bars[role > 0]
-    rolled = kept.iloc[_order(kept)].reset_index(drop=True)[list(ROLLED_COLUMNS)]
+    rolled = taken(kept, _order(kept))[list(ROLLED_COLUMNS)]
     counts = {name: int(n) for name, n in zip(_ROLES[1:], np.bincount(role, minlength=4)[1:], strict=True)}
     report = {
         "outright": len(bars), **counts, "not_followed": int((role == 0).sum()),
@@ -120,5 +121,5 @@ def _roles(
 
 def _order(bars: pd.DataFrame) -> NDArray[np.int64]:
     """Sort order by time, contract, publisher and values; the place in the input only orders equal rows."""
-    keys = ("source_row", "open", "low", "high", "close", "volume", "publisher_id", "expiry")
-    return np.lexsort((*(bars[key].to_numpy() for key in keys), nanoseconds(bars["ts_event"])))
+    keys = ("expiry", "publisher_id", "volume", "close", "high", "low", "open", "source_row")
+    return order_by(nanoseconds(bars["ts_event"]), *(bars[key].to_numpy() for key in keys))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from loaders.errors import DataError
 from loaders.grammar import MONTH_CODES
+from loaders.ordering import order_by
 from loaders.roll_expiry import expiry_days, month_days
 from loaders.roll_open_interest import known_open_interest
 from loaders.roll_settings import LISTING, RollSettings
@@ -64,7 +65,8 @@ def market_of(
     day = np.minimum(sessions, last.max())[:, None]
     is_listed = (first <= sessions[:, None]) & (day <= last)
     is_open = cycle & is_listed & (sessions[:, None] // 100 <= expiries)
-    names = bars.groupby("expiry")["contract"].min().reindex(expiries).fillna(spans["contract"])
+    pairs = _pairs(bars)
+    names = pairs.groupby("expiry")["contract"].min().reindex(expiries).fillna(spans["contract"])
     days, ts = day_numbers(sessions), nanoseconds(bars["ts_event"])
     volume = np.zeros((len(sessions), len(expiries)), dtype=np.int64)
     _add_volumes(volume, bars, np.searchsorted(sessions, dates), np.searchsorted(expiries, bars["expiry"]))
@@ -73,7 +75,7 @@ def market_of(
         open_interest=known_open_interest(open_interest, _beginnings(ts, dates, sessions, days, session), expiries),
         cycle=cycle, listed=is_listed, open=is_open, last=_last_days(expiries, last, roll),
         month_day=month_days(expiries, roll.months_before, roll.month_day),
-        symbols=_symbols(bars, listed),
+        symbols=_symbols(pairs, listed),
     )  # fmt: skip
 
 
@@ -96,8 +98,17 @@ def _last_days(expiries: NDArray[np.int32], listed: NDArray[np.int64], roll: Rol
     return np.where(known, days, NEVER)
 
 
-def _symbols(bars: pd.DataFrame, listed: pd.DataFrame) -> dict[str, list[int]]:
-    pairs = pd.concat([bars[["contract", "expiry"]], listed[["contract", "expiry"]]]).drop_duplicates()
+def _pairs(bars: pd.DataFrame) -> pd.DataFrame:
+    """Every contract and expiry that stand in one row."""
+    codes, contracts = pd.factorize(bars["contract"])
+    expiry = bars["expiry"].to_numpy()
+    changed = np.append(True, (codes[1:] != codes[:-1]) | (expiry[1:] != expiry[:-1]))[: len(codes)]
+    pairs = pd.DataFrame({"code": codes[changed], "expiry": expiry[changed]}).drop_duplicates()
+    return pd.DataFrame({"contract": contracts.take(pairs["code"]), "expiry": pairs["expiry"].to_numpy()})
+
+
+def _symbols(seen: pd.DataFrame, listed: pd.DataFrame) -> dict[str, list[int]]:
+    pairs = pd.concat([seen, listed[["contract", "expiry"]]]).drop_duplicates()
     pairs = pairs.sort_values(["contract", "expiry"])
     found: dict[str, list[int]] = {}
     for contract, expiry in zip(pairs["contract"], pairs["expiry"], strict=True):
@@ -115,7 +126,7 @@ def _add_volumes(
     """
     traded, publisher = _credible_volumes(bars), bars["publisher_id"].to_numpy()
     ts = nanoseconds(bars["ts_event"])
-    order = np.lexsort((traded, publisher, ts, at_expiry))
+    order = order_by(ts, at_expiry, publisher, traded)
     last_of_key = np.zeros(len(order), dtype=np.bool_)
     for key in (publisher, ts, at_expiry):
         last_of_key[:-1] |= np.diff(key[order]) != 0

@@ -11,11 +11,12 @@ from loaders.batch import read_conditions
 from loaders.definitions import Definitions, read_definitions
 from loaders.errors import DataError
 from loaders.files import DataFile, list_any_files
-from loaders.filtering import FilterReport, Tally, filter_report, merge_filter_reports
+from loaders.filtering import SHOWN, FilterReport, Tally, filter_report, merge_filter_reports
 from loaders.instruments import Instruments, instruments
-from loaders.layouts import DEFINITIONS, IGNORED
+from loaders.layouts import DEFINITIONS, IGNORED, TICKS
 from loaders.outrights import file_facts, nothing_left
 from loaders.records import DbnFile, open_dbn
+from loaders.repeats import refuse_repeats
 from loaders.types import SOURCE_SHIFT
 from loaders.venues import GRAMMARS, left_alone
 
@@ -73,8 +74,8 @@ class Source:
 def find_source(path: PathOrPaths, root: str | None, schemas: Sequence[str]) -> Source:
     """Files of ``schemas`` at ``path``: a file, a directory, or several of them, each in the order of its data.
 
-    Raises DataError for none, for bars of several intervals, and when no ``root`` is given and the files were requested
-    for several or for all symbols.
+    Raises DataError for none, for bars of several intervals, for the same ticks twice, and when no ``root`` is given and the
+    files were requested for several or for all symbols.
     """
     places = [Path(path)] if isinstance(path, Path | str) else [Path(one) for one in path]
     listed = [file for place in places for file in list_any_files(place)]
@@ -82,12 +83,15 @@ def find_source(path: PathOrPaths, root: str | None, schemas: Sequence[str]) -> 
     found = sorted({file.schema for file in listed if file.schema})
     where = ", ".join(map(str, places)) or "no path"
     if not wanted:
+        unread = [f"{file.path.name}: {file.reason}" for file in listed if file.kind == IGNORED][:SHOWN]
         raise DataError(f"{where}: holds no DBN file of schema {', '.join(schemas)} ({len(listed)} files, schemas: "
-                        f"{', '.join(found) or 'none'}); check the path")
+                        f"{', '.join(found) or 'none'}{''.join(f'; {text}' for text in unread)}); check the path")
     kinds = {file.schema for file in wanted}
     if len(kinds) > 1:
         raise DataError(f"{where}: holds several schemas with the same rows ({', '.join(sorted(map(str, kinds)))}); "
                         "give the files of one")
+    if wanted[0].kind == TICKS:
+        refuse_repeats(wanted)
     folders = [place for place in places if place.is_dir()]
     return Source(
         root=root or _requested_root(where, wanted),
@@ -150,7 +154,7 @@ class Scan:
         yield from self._tables(file, known, tally, ordinal << SOURCE_SHIFT, facts)
         report = tally.report()
         if report.records and not tally.by_outright():
-            raise nothing_left(path, self._source.root, known, tally)
+            raise nothing_left(file, self._source.root, known, tally)
         self._files.append(facts | report.as_dict())
 
 

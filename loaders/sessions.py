@@ -91,6 +91,11 @@ def wall_clock(days: NDArray[np.int64], minute: int | NDArray[np.int64], timezon
     return moments
 
 
+def wall_minutes(ts: NDArray[np.int64], timezone: str) -> NDArray[np.int64]:
+    """Minutes since 1970-01-01 00:00 on the wall clock of ``timezone`` (int64 [n]) at UTC nanoseconds ``ts``."""
+    return _wall_clock_at(ts, timezone) // _NS_PER_MINUTE
+
+
 def clock_minutes(clock: str) -> int:
     """Minutes past midnight of an HH:MM."""
     hours, minutes = (int(part) for part in clock.split(":"))
@@ -111,6 +116,11 @@ def day_numbers(dates: NDArray[np.int32]) -> NDArray[np.int64]:
 
 def _session_clock(ts: NDArray[np.int64], rule: SessionRule) -> NDArray[np.int64]:
     """Local wall clock in ns, shifted so that each trade date runs from midnight to midnight."""
-    local = pd.DatetimeIndex(ts.view("datetime64[ns]")).tz_localize("UTC").tz_convert(rule.timezone).tz_localize(None)
-    clock: NDArray[np.int64] = local.as_unit("ns").asi8 + minutes_before_midnight(rule) * _NS_PER_MINUTE
+    return _wall_clock_at(ts, rule.timezone) + minutes_before_midnight(rule) * _NS_PER_MINUTE
+
+
+def _wall_clock_at(ts: NDArray[np.int64], timezone: str) -> NDArray[np.int64]:
+    """Local wall clock in ns since 1970-01-01 00:00 of UTC nanoseconds ``ts``."""
+    local = pd.DatetimeIndex(ts.view("datetime64[ns]")).tz_localize("UTC").tz_convert(timezone).tz_localize(None)
+    clock: NDArray[np.int64] = local.as_unit("ns").asi8
     return clock

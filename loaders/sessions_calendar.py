@@ -67,10 +67,14 @@ GROUPS = {
 
 @dataclass(frozen=True, eq=False)
 class TradingCalendar:
-    """Time cut into stretches: number i begins at ``starts[i]`` (int64 ns UTC) and is ``states[i]`` (place in STATES)."""
+    """Time cut into stretches: number i begins at ``starts[i]`` (int64 ns UTC) and is ``states[i]`` (place in STATES).
+
+    ``timezone``: where the exchange's clock hangs.
+    """
 
     starts: NDArray[np.int64]
     states: NDArray[np.int64]
+    timezone: str
 
     def at(self, ts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Number of the stretch (int64 [n]) that each of ``ts`` (int64 ns UTC) lies in."""
@@ -84,7 +88,7 @@ class TradingCalendar:
 def trading_calendar(rule: SessionRule, first: int, last: int) -> TradingCalendar:
     """Calendar of ``rule`` that covers ``first`` to ``last`` (ns UTC, both included)."""
     if rule.calendar == ALWAYS_OPEN:
-        return TradingCalendar(np.array([np.iinfo(np.int64).min]), np.array([STATES.index(OPEN)]))
+        return TradingCalendar(np.array([np.iinfo(np.int64).min]), np.array([STATES.index(OPEN)]), rule.timezone)
     days = np.arange(first // NS_PER_DAY - _MARGIN_DAYS, last // NS_PER_DAY + _MARGIN_DAYS + 1)
     days = days[(days + 3) % 7 <= _FRIDAY]
     closes, halts = _regular_hours(days, GROUPS[rule.calendar])
@@ -102,7 +106,7 @@ def trading_calendar(rule: SessionRule, first: int, last: int) -> TradingCalenda
         edges.append((moments, np.full(len(moments), STATES.index(state))))
     starts = np.concatenate([moments for moments, _ in edges])
     order = np.argsort(starts, kind="stable")
-    return TradingCalendar(starts[order], np.concatenate([states for _, states in edges])[order])
+    return TradingCalendar(starts[order], np.concatenate([states for _, states in edges])[order], rule.timezone)
 
 
 def _regular_hours(days: NDArray[np.int64], group: Group) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -30,7 +30,7 @@ def statistic_tables(file: DbnFile, known: Instruments, tally: Tally, source: in
     is exact up to 2^53. A value may be corrected by a later row, or deleted by one of ``update_action`` 2.
     """
     for records in file.chunks():
-        judged = judge(records, known, file.layout.clock)
+        judged = judge(records, known, file.layout.clock, file.metadata.span)
         tally.count(judged)
         keep = np.flatnonzero(judged.kinds == KEPT)
         kept, rows = records[keep], judged.rows[keep]

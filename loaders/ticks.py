@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from loaders.filtering import KEPT, LARGEST, Tally, judge
+from loaders.filtering import KEPT, LARGEST, Judged, Tally, judge
 from loaders.grammar import NO_TRADE, SNAPSHOT, UNDEFINED_PRICE
 from loaders.instruments import Instruments
 from loaders.layouts import MBP_10, QUOTE_SCHEMAS, TRADE_SCHEMAS
@@ -101,13 +101,7 @@ def tick_chunks(
     source += partition.first if partition else 0
     copied = [name for name in form.columns if name in (file.layout.dtype.names or ())]
     for records in file.chunks(partition=partition):
-        judged = judge(records, known, file.layout.clock)
-        judged.drop((records["flags"] & F_SNAPSHOT) != 0, SNAPSHOT)
-        if form.only_trades:
-            judged.drop(records["action"] != b"T", NO_TRADE)
-            judged.drop(records["price"] == UNDEF_PRICE, UNDEFINED_PRICE)
-        tally.count(judged)
-        keep = np.flatnonzero(judged.kinds == KEPT)
+        judged, keep = judged_ticks(records, known, tally, file, form)
         kept = {name: records[name][keep] for name in copied} | {
             "ts_recv": judged.ts[keep],
             "ts_event": times(records["ts_event"][keep]),
@@ -120,6 +114,19 @@ def tick_chunks(
         yield kept
 
 
+def judged_ticks(
+    records: NDArray[Any], known: Instruments, tally: Tally, file: DbnFile, form: TickForm
+) -> tuple[Judged, NDArray[np.intp]]:
+    """The verdicts on a chunk of ``file``, counted, and the places of the records that are kept."""
+    judged = judge(records, known, file.layout.clock, file.metadata.span)
+    judged.drop((records["flags"] & F_SNAPSHOT) != 0, SNAPSHOT)
+    if form.only_trades:
+        judged.drop(records["action"] != b"T", NO_TRADE)
+        judged.drop(records["price"] == UNDEF_PRICE, UNDEFINED_PRICE)
+    tally.count(judged)
+    return judged, np.flatnonzero(judged.kinds == KEPT)
+
+
 def tick_table(chunk: dict[str, NDArray[Any]], known: Instruments, form: TickForm) -> pd.DataFrame:
     """Table ``form.columns`` of a chunk: prices float64 (NaN where undefined), side +1 buyer, -1 seller, 0 unknown."""
     values: dict[str, Any] = {}
@@ -127,12 +134,19 @@ def tick_table(chunk: dict[str, NDArray[Any]], known: Instruments, form: TickFor
         if name == "contract":
             values[name] = strings(known.names, chunk["rows"])
         elif name == "side":
-            values[name] = (chunk[name] == b"B").astype(np.int8) - (chunk[name] == b"A").astype(np.int8)
+            values[name] = aggressor(chunk[name])
         elif name == "action":
             values[name] = strings(_LETTERS, chunk[name].view(np.uint8).astype(np.int64))
         else:
             values[name] = prices(chunk[name]) if dtype == "float64" else chunk[name]
     return table(form.columns, values)
+
+
+def aggressor(side: NDArray[Any]) -> NDArray[np.int8]:
+    """int8 of DBN's letters: 1 where the buyer was the aggressor, -1 where the seller was, 0 where neither is known."""
+    letters = side.view(np.uint8) if side.flags.c_contiguous else side.copy().view(np.uint8)
+    signs: NDArray[np.int8] = (letters == ord("B")).astype(np.int8) - (letters == ord("A")).astype(np.int8)
+    return signs
 
 
 def prices(fixed: NDArray[np.int64]) -> NDArray[np.float64]:

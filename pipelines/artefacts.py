@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import typing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def read_parts(folder: Path, kind: Any, field: str | None = None) -> Any:
     json_part = folder / _JSON_PART
     plain = json.loads(json_part.read_text(encoding="utf-8")) if json_part.is_file() else {}
     if field is not None:
-        return _read(folder, field, typing.get_type_hints(kind)[field], plain)
+        return _read(folder, field, _hints(kind)[field], plain)
     return _read(folder, "value" if not dataclasses.is_dataclass(kind) else "", kind, plain)
 
 
@@ -63,10 +64,15 @@ def _leaves(value: Any, name: str) -> dict[str, Any]:
     return found
 
 
+@lru_cache(maxsize=64)
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 def _read(folder: Path, name: str, kind: Any, plain: dict[str, Any]) -> Any:
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         prefix = f"{name}." if name else ""
-        hints = typing.get_type_hints(kind)
+        hints = _hints(kind)
         return kind(
             **{
                 item.name: _read(folder, f"{prefix}{item.name}", hints[item.name], plain)

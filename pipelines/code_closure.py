@@ -58,6 +58,17 @@ class Closure:
                 found[label] = hashlib.sha256((found.get(label, "") + unit.source).encode()).hexdigest()[:24]
         return found
 
+    def libraries(self) -> set[tuple[str, str]]:
+        """The packages outside the project that each imported module imports, anywhere in it."""
+        found = set()
+        for module in self.imported:
+            facts = self.read(module)
+            for _, target, _ in _all_imports(facts) if facts else ():
+                top = target.partition(".")[0]
+                if self.read(top) is None and self.read(target) is None:
+                    found.add((module, top))
+        return found
+
     def _run(self) -> None:
         while self._waiting:
             module, unit = self._waiting.pop()

@@ -52,6 +52,11 @@ def build(kind: type, tree: Any, path: str) -> Any:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         where = ".".join([path] * bool(path) + [str(part) for part in first["loc"]])
+        if first["type"] == "missing":
+            raise ConfigurationError(
+                f"configuration {where} is missing: a file given with --config takes the place of configs/default.yaml and "
+                "holds every key; copy that file and change the copy"
+            ) from None
         reason = first["msg"].removeprefix("Value error, ")
         secret = first["loc"][:1] == ("store_options",)
         given = "" if first["type"] == "value_error" or secret else f" (given {first['input']!r})"

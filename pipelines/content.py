@@ -24,7 +24,7 @@ def content_digest(value: Any) -> str:
 def _described(value: Any) -> Any:
     """Return the value as JSON, tables and arrays replaced by the digests of their bytes."""
     if isinstance(value, pd.DataFrame):
-        return {"table": [[str(name), *_column(value[name])] for name in value.columns], "rows": len(value)}
+        return {"table": [[str(name), *_column(column)] for name, column in value.items()], "rows": len(value)}
     if isinstance(value, np.ndarray):
         return {"array": [str(value.dtype), list(value.shape), _bytes_digest(value)]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -37,7 +37,9 @@ def _described(value: Any) -> Any:
 def _column(series: pd.Series) -> list[Any]:
     kind = str(series.dtype)
     if kind == "str":
-        return [kind, digest(series.tolist())]
+        # Texts repeat: each once, in the order of their first rows, and which one a row has.
+        rows, texts = pd.factorize(series)
+        return [kind, digest(texts.tolist()), _bytes_digest(rows)]
     values = series.array.asi8 if hasattr(series.array, "asi8") else series.to_numpy()
     return [kind, _bytes_digest(values)]
 

@@ -40,6 +40,11 @@ class OpenFeatureSet:
     def __len__(self) -> int:
         return len(self.features)
 
+    def __repr__(self) -> str:
+        """Name the set and its size; the values would fill a screen."""
+        valid = int(self.valid.sum())
+        return f"OpenFeatureSet({self.key[:12]}: {len(self)} bars, {len(self.names)} features, {valid} rows valid)"
+
     def select(self, columns: Sequence[str] | None = None, rows: slice | NDArray[Any] | None = None) -> "OpenFeatureSet":
         """Return the named feature columns and the rows of a slice, a bool mask or row numbers.
 

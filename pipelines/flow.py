@@ -1,6 +1,5 @@
 """The flow of a configuration, walk-forward unless it names another: its files, its fan-out and its graph."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -188,20 +187,21 @@ def require_folds(folds: Sequence[int], count: int | None) -> None:
 
 
 def _chunks(settings: Settings, strategy: str) -> int:
-    from kernels.grid import GridError
+    from kernels.grid import GridError, blocks
     from kernels.strategies import named_strategy
-    from kernels.sweep import combinations
+    from pipelines.steps.searching import BLOCK, GRID, own_grid, search_size
 
-    made = named_strategy(strategy)
-    size = math.prod(len(settings.sweep.grid[name]) for name in made.parameters)
+    sweep, grid = settings.sweep, own_grid(settings.sweep.grid, {"strategy": strategy})
+    whole, size = (search_size(strategy, grid, search, sweep.samples) for search in (GRID, sweep.search))
+    if size > whole:
+        raise ConfigurationError(f"sweep.samples is {size:,}, but the grid of {strategy} has {whole:,} combinations")
     if size > MOST_COMBINATIONS:
         raise ConfigurationError(
-            f"sweep.grid gives {strategy} {size:,} combinations; at most {MOST_COMBINATIONS:,} fit"
+            f"sweep.grid gives {strategy} {size:,} combinations; at most {MOST_COMBINATIONS:,} are enumerated: draw some of "
+            "them with sweep.search=sobol sweep.samples=100000"
         )
     try:
-        count = len(combinations(settings.sweep.grid, made))
+        next(blocks(grid, named_strategy(strategy), BLOCK))  # there is one that fulfils the constraint
     except GridError as error:
         raise ConfigurationError(f"sweep.grid: {error}") from None
-    if not count:
-        raise ConfigurationError(f"sweep.grid leaves {strategy} without a combination; widen the ranges")
-    return -(-count // settings.sweep.chunk_combinations)
+    return -(-size // sweep.chunk_combinations)

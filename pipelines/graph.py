@@ -199,6 +199,7 @@ def _task(
     inputs = {parameter: made.sources(source, place) for parameter, source in node.inputs.items()}
     constants, hashed = _constants(node, dict(place), settings, files)
     reached = code.at(dict(place))
+    versions = {**versions, **code.libraries(reached.modules)}
     input_keys = {
         parameter: [[source.key, source.field] for source in _each(value)] for parameter, value in inputs.items()
     }
@@ -219,15 +220,22 @@ class _Code:
         functions += [type(value) for value in values if dataclasses.is_dataclass(value)]
         self._functions = tuple(dict.fromkeys(functions))
         self._modules = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []
-        self._reader = reader
+        self.reader = reader
         self._found: dict[tuple[str, ...], keys.Code] = {}
+        self._libraries: dict[tuple[str, ...], dict[str, str]] = {}
 
     def at(self, place: Mapping[str, int | str]) -> keys.Code:
         named = [*self._modules, *(str(value) for value in place.values() if ":" in str(value))]
         modules = tuple(dict.fromkeys(name.partition(":")[0] for name in named))
         if modules not in self._found:
-            self._found[modules] = keys.code_reached(self._functions, modules, self._reader)
+            self._found[modules] = keys.code_reached(self._functions, modules, self.reader)
         return self._found[modules]
+
+    def libraries(self, modules: tuple[str, ...]) -> dict[str, str]:
+        """The versions of the libraries that the user's modules import."""
+        if modules not in self._libraries:
+            self._libraries[modules] = keys.imported_versions(modules, self.reader) if modules else {}
+        return self._libraries[modules]
 
 
 def _constants(

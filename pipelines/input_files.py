@@ -8,11 +8,12 @@ from typing import Any
 from kernels.features.selection import ORDER_FLOW
 from loaders.errors import DamagedFileError, DataError
 from loaders.files import DataFile, list_any_files, list_data_files
-from loaders.layouts import BARS, DEFINITIONS, MBP_10, STATISTICS, TBBO, TRADE_SCHEMAS, TRADES
+from loaders.layouts import BAR_SECONDS, BARS, DEFINITIONS, MBP_10, STATISTICS, TBBO, TRADE_SCHEMAS, TRADES
 from loaders.partitions import partitions
 from loaders.records import Partition
+from loaders.repeats import refuse_repeats
 from pipelines import keys
-from pipelines.errors import RejectedDataError, UsageError
+from pipelines.errors import ConfigurationError, RejectedDataError, UsageError
 from pipelines.settings import Settings
 
 FILE_AXES = {"file": "bars", "flow_file": "flow"}  # axes whose values count the files of a group; any group is one too
@@ -39,11 +40,14 @@ def input_files(settings: Settings, groups: Collection[str] = GROUPS) -> Mapping
 
     Only the groups asked for are looked at; the others are empty. A folder without bars is in order where nobody reads them.
 
-    Raises UsageError for a folder without bars (or, where bars are made from them, without trades), RejectedDataError for a
-    damaged file. Books and trades are listed where the feature set has order flow and the folder has a book.
+    Raises UsageError for a folder without bars (or, where bars are made from them, without trades), and where `bar_seconds` is
+    not the length of its bars; RejectedDataError for a damaged file. Books and trades are listed where the feature set has
+    order flow and the folder has a book.
     """
     made = settings.load.from_trades
     listed = _listed(settings, groups)
+    if "bars" in groups:
+        _check_bar_seconds(settings, listed)
     truth = Path(settings.data) / "truth.json"
     records = settings.load.partition_records
     found: dict[str, Callable[[], tuple[InputFile, ...]]] = {
@@ -102,6 +106,19 @@ def _hashed(path: Path, pieces: tuple[Partition | None, ...] = WHOLE) -> InputFi
     return InputFile(path, keys.file_digest(path), pieces)
 
 
+def _check_bar_seconds(settings: Settings, listed: Sequence[DataFile]) -> None:
+    """Refuse a length that is not that of the bars: exogenous values and order flow would be taken from another time."""
+    made = f"ohlcv-{settings.load.bars_from_trades}"
+    schema = made if settings.load.from_trades else next(str(one.schema) for one in listed if one.kind == BARS)
+    length = BAR_SECONDS[schema]
+    if settings.bar_seconds != length:
+        source = f"load.bars_from_trades={settings.load.bars_from_trades}" if settings.load.from_trades else settings.data
+        raise ConfigurationError(
+            f"bar_seconds is {settings.bar_seconds}, but the bars of {source} are {schema}, {length} seconds long: "
+            f"set bar_seconds={length}"
+        )
+
+
 def _pieces(path: Path, records: int) -> tuple[Partition | None, ...]:
     """Cut a file by its size or its frames' headers; one that is a single piece, or damaged, is left whole.
 
@@ -118,17 +135,27 @@ def _flow_files(listed: Sequence[DataFile], include: Iterable[str]) -> list[Path
     """Books and files of trades, where order flow is wanted; trades without any book measure nothing."""
     found = [one for one in listed if one.schema in FLOW_SCHEMAS]
     wanted = ORDER_FLOW in include and any(one.schema == MBP_10 for one in found)
+    if wanted:
+        _refuse_repeats(found)
     return [one.path for one in found] if wanted else []
 
 
 def _trade_files(listed: Sequence[DataFile], folder: str) -> list[Path]:
     """The files of the first schema with trades that there is, so that no trade counts twice."""
     for schema in TRADE_SCHEMAS:
-        if found := [one.path for one in listed if one.schema == schema]:
-            return found
+        if found := [one for one in listed if one.schema == schema]:
+            _refuse_repeats(found)
+            return [one.path for one in found]
     raise UsageError(
         f"load.bars_from_trades: {folder} holds no file of {', '.join(TRADE_SCHEMAS)}; put one there, or use none"
     )
+
+
+def _refuse_repeats(files: Sequence[DataFile]) -> None:
+    try:
+        refuse_repeats(files)
+    except DataError as error:
+        raise RejectedDataError(str(error)) from None
 
 
 def _exogenous_file(name: str) -> InputFile:

@@ -133,3 +133,20 @@ def code_digest(*functions: types.FunctionType | type) -> str:
 def modules_digest(names: Iterable[str]) -> str:
     """Return a hash of modules and of all code of the project that they can reach."""
     return digest(code_of((), names))
+
+
+def imported_versions(names: Iterable[str], reader: CodeReader | None = None) -> dict[str, str]:
+    """Return the versions of the installed libraries that modules import, by themselves or through their own packages."""
+    chosen = tuple(names)
+    tops = {name.partition(".")[0] for name in chosen}
+    closure = Closure((reader or CodeReader()).of(chosen))
+    for name in chosen:
+        closure.begin_with(name)
+    found = {top for module, top in closure.libraries() if module.partition(".")[0] in tops}
+    installed = _distributions()
+    return installed_versions({library for top in found for library in installed.get(top, ())})
+
+
+@lru_cache(maxsize=1)
+def _distributions() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()

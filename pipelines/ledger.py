@@ -5,7 +5,7 @@ a file with the fold's data: neither one more file nor a bar more or less in a f
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -75,14 +75,18 @@ class Ledger:
         `ranges` maps "validation" and "test" to the first and last bar of the fold asked about; `files` are the checksums
         of its data.
         """
+        return self.pooled([ranges], files)
+
+    def pooled(self, folds: Sequence[Mapping[str, Instants]], files: Collection[str]) -> dict[str, int]:
+        """Count as `summary` does the looks at rows of any of several folds, each look once."""
         mine = set(files)
         shared: dict[str, bool] = {}
         counts = dict.fromkeys((f"{rows}_{what}" for rows in ("validation", "test") for what in ("looks", "trials")), 0)
         for look in self.looks().values():
             if look.data not in shared:
                 shared[look.data] = not mine.isdisjoint(self._files(look.data))
-            first, last = ranges[look.rows]
-            if shared[look.data] and look.first <= last and first <= look.last:
+            ranges = [fold[look.rows] for fold in folds]
+            if shared[look.data] and any(look.first <= last and first <= look.last for first, last in ranges):
                 counts[f"{look.rows}_looks"] += 1
                 counts[f"{look.rows}_trials"] += look.trials
         return counts

@@ -1,6 +1,6 @@
 """Writes each evaluation to the ledger the moment it is known to have happened, whatever becomes of the run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,10 @@ class LookKeeper:
     def summary(self, fold: int) -> dict[str, int]:
         """Count all looks at the rows of a fold, of this run and of earlier ones."""
         return self.ledger.summary(self.ranges(fold), self._checksums())
+
+    def pooled(self, folds: Sequence[int]) -> dict[str, int]:
+        """Count all looks at the rows of any of these folds, of this run and of earlier ones."""
+        return self.ledger.pooled([self.ranges(fold) for fold in folds], self._checksums())
 
     def ranges(self, fold: int) -> dict[str, Instants]:
         """Return the first and last bar of a fold's validation and test rows, read once from the folds artefact."""

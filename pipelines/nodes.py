@@ -16,7 +16,10 @@ from pipelines.steps import (
     modelling,
     order_flow,
     outright_sources,
+    pooling,
     reporting,
+    searching,
+    selecting,
     sweeping,
 )
 from validation.sanitise import sanitise_rolled
@@ -24,6 +27,7 @@ from validation.sanitise import sanitise_rolled
 BOUNDS = {"limit": "instrument.limits.feature", "return_limit": "instrument.limits.log_return"}
 TRADING = {"contract": "instrument.contract", "costs": "instrument.costs", "execution": "execution"}
 MONEY = {**TRADING, "capital": "capital"}
+RANKED = {"rank_by": "sweep.rank_by", "keep": "sweep.keep"}
 CALENDAR = ("pandas_market_calendars",)
 ROWS = {"bars": "feature_set.bars", "fold": "fold"}
 MODEL = {**ROWS, "normalised": "normalised"}
@@ -41,7 +45,7 @@ NODES = (
          files={"statistics_files": "statistics", "definition_files": "definitions"}),
     Node("rolled", rolled_bars, inputs={"parts": "outrights", "open_interest": "open_interest"}, files={"schedule_files": "roll_schedule"},
          settings={"session": "instrument.session", "roll": "instrument.roll"}, gate=boundaries.gate_rolled),
-    Node("gaps", gap_report, inputs={"outrights": "outrights.bars", "reports": "outrights.report", "rolled": "rolled"},
+    Node("gaps", gap_report, inputs={"reports": "outrights.report", "rolled": "rolled"},
          settings={"session": "instrument.session"}, libraries=CALENDAR),
     Node("sanitised", sanitise_rolled, inputs={"rolled": "rolled.bars"}, settings={"rules": "instrument.bars"},
          gate=boundaries.gate_sanitised),
@@ -63,12 +67,18 @@ NODES = (
     Node("normalised", fold_rows.normalised_features, per=("fold",), inputs={"feature_set": "feature_set", "fold": "fold"},
          settings={"limit": "instrument.limits.zscore"}, gate=fold_rows.gate_normalised),
     # strategies: chosen on validation rows, the best scored once on test rows
-    Node("sweep", sweeping.sweep_chunk, per=("fold", "strategy", "chunk"), inputs=ROWS, axes={"strategy": "strategy", "chunk": "chunk"},
-         settings={**MONEY, "grid": "sweep.grid", "chunk_combinations": "sweep.chunk_combinations", "executor": "sweep.executor",
-                   "allow_fallback": "sweep.allow_fallback"},
-         narrowed={"grid": sweeping.own_grid}),
-    Node("ranking", sweeping.strategy_ranking, per=("fold", "strategy"), inputs={"chunks": "sweep"}, axes={"strategy": "strategy"},
-         settings={"rank_by": "sweep.rank_by"}, evaluates="validation", trials="trials"),
+    Node("search", searching.sweep_search, per=("strategy",), axes={"strategy": "strategy"}, libraries=("scipy",),
+         settings={"grid": "sweep.grid", "search": "sweep.search", "samples": "sweep.samples", "seed": "sweep.seed",
+                   "judged": "sweep.overfitting_combinations"},
+         narrowed={"grid": searching.own_grid}),
+    Node("sweep", sweeping.sweep_chunk, per=("fold", "strategy", "chunk"), inputs={**ROWS, "searched": "search"},
+         axes={"strategy": "strategy", "chunk": "chunk"},
+         settings={**MONEY, **RANKED, "grid": "sweep.grid", "chunk_combinations": "sweep.chunk_combinations",
+                   "executor": "sweep.executor", "allow_fallback": "sweep.allow_fallback"},
+         narrowed={"grid": searching.own_grid}),
+    Node("ranking", sweeping.strategy_ranking, per=("fold", "strategy"), inputs={"chunks": "sweep", "searched": "search"},
+         axes={"strategy": "strategy"}, settings=RANKED, evaluates="validation", trials="trials"),
+    Node("overfitting", selecting.selection_overfitting, per=("fold", "strategy"), inputs={"ranking": "ranking"}),
     Node("strategy_evaluation", evaluating.strategy_evaluation, per=("fold", "strategy"), inputs={**ROWS, "ranking": "ranking"},
          axes={"strategy": "strategy"}, settings=MONEY, evaluates="test", trials=1),
     # policies and the linear baseline
@@ -92,10 +102,11 @@ NODES = (
          settings={"contract": "instrument.contract", "session": "instrument.session"}),
     Node("report_content", reporting.fold_report_content, per=("fold",), axes={"fold": "fold"},
          inputs={"parts": "outrights", "rolled": "rolled", "gaps": "gaps", "sanitised": "sanitised", "feature_set": "feature_set", "table": "folds",
-                 "normalised": "normalised", "rankings": "ranking", "strategy_models": "strategy_evaluation", "policies": "policy",
+                 "normalised": "normalised", "rankings": "ranking", "selections": "overfitting", "strategy_models": "strategy_evaluation", "policies": "policy",
                  "policy_models": "policy_evaluation", "linear": "linear_evaluation", "benchmarks": "benchmark_evaluation",
                  "hindsight": "hindsight", "label": "label"},
          settings={**MONEY, "strategies": "sweep.strategies"}),
+    Node("pooled", pooling.pooled_folds, inputs={"documents": "report_content.document"}, libraries=("scipy",)),
 )  # fmt: skip
 
 BENCHMARKS = evaluating.BENCHMARKS

@@ -17,6 +17,7 @@ from pipelines.records import RunRecord, versions
 from pipelines.report.data_page import write_data_report
 from pipelines.report.overfitting import verdict
 from pipelines.report.page import write_report
+from pipelines.report.pooled import pooled_report, write_pooled
 from pipelines.settings import Settings
 from pipelines.store import Store
 from pipelines.task_execution import Outcome
@@ -24,6 +25,8 @@ from pipelines.task_execution import Outcome
 CONTENT = "report_content"
 DATA_CONTENT = "data_report_content"
 DATA_PAGE = "data.html"
+POOLED = "pooled"
+POOLED_PAGE = "folds.html"
 FEATURE_SET = "feature_set"
 
 
@@ -95,6 +98,30 @@ def finish_fold(
 def stored(task: Task, store: Store) -> Outcome:
     """Return what is known of a task that a run finds in the store or leaves out."""
     return Outcome(task.name, task.key, 0.0, True, "", 0, facts_of(store.manifest(task.key)))
+
+
+def finish_pooled(graph: Graph, keeper: LookKeeper, record: RunRecord) -> dict[str, Any] | None:
+    """Write the page of all folds of the run together; return what it says, None for a single fold."""
+    task = graph[POOLED]
+    document = artefacts.read_parts(keeper.store.verified(task.key), task.kind).document
+    if not document:
+        return None
+    report = pooled_report(document, keeper.pooled(document["folds"]), {"run": record.run, "created": _now()})
+    path = record.folder / POOLED_PAGE
+    write_pooled(report, path)
+    shown = ("model", "kind", "words", "beats_flat", "net_profit", "sharpe", "probabilistic", "deflated")
+    return {
+        "report": str(path),
+        **report["verdict"],
+        "reason": report["reason"],
+        "folds": report["folds"],
+        "ledger": report["ledger"],
+        "models": [
+            {name: entry[name] for name in shown}
+            | {"p_value": entry["test"]["p_value"], "sessions": entry["test"]["sessions"]}
+            for entry in report["models"]
+        ],
+    }
 
 
 def _now() -> str:

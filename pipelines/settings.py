@@ -19,6 +19,7 @@ from loaders.sessions import SessionRule
 from pipelines.errors import UsageError
 from pipelines.refresh_settings import RefreshSettings
 from pipelines.sizes import NO_LIMIT, parse_size
+from pipelines.steps.searching import GRID, SEARCHES
 from training.dqn_settings import DqnSettings
 from training.folds import FoldSettings
 from training.linear import LinearSettings
@@ -100,6 +101,10 @@ class LoadSettings:
 class SweepSettings:
     """What a sweep tries, how its combinations are ranked, and where it runs: a GPU that is missing stops the run unless
     it may fall back to the CPU.
+
+    `search`: `grid`, or `samples` combinations of the grid's values, `random` or `sobol`, drawn with `seed`. Of all that
+    are tried the `keep` best stay in the store, and session returns of at most `overfitting_combinations`, drawn with
+    `seed`, for the probability of overfitting.
     """
 
     strategies: tuple[str, ...]
@@ -107,7 +112,12 @@ class SweepSettings:
     rank_by: str = "sharpe"
     executor: str = "cpu"
     allow_fallback: bool = False
-    chunk_combinations: int = 512
+    chunk_combinations: int = 8192
+    search: str = GRID
+    samples: int = 0
+    seed: int = 0
+    keep: int = 100
+    overfitting_combinations: int = 2000
 
     def __post_init__(self) -> None:
         """Refuse a sweep that could not run, before anything is loaded."""
@@ -120,7 +130,22 @@ class SweepSettings:
             if not values or not all(math.isfinite(value) for value in values):
                 raise ValueError(f"sweep.grid.{name} is {values}, must be finite numbers, at least one")
         if self.chunk_combinations < 1:
-            raise ValueError(f"sweep.chunk_combinations is {self.chunk_combinations}, must be at least 1: use e.g. 512")
+            raise ValueError(f"sweep.chunk_combinations is {self.chunk_combinations}, must be at least 1: use e.g. 8192")
+        if self.search not in SEARCHES:
+            raise ValueError(f"sweep.search is {self.search!r}, must be one of {', '.join(SEARCHES)}")
+        if (self.search == GRID) != (self.samples == 0) or self.samples < 0:
+            raise ValueError(
+                f"sweep.samples is {self.samples} with sweep.search={self.search}: give a random or sobol search the number "
+                "of combinations to draw, at least 1, and a grid none (0)"
+            )
+        if self.seed < 0:
+            raise ValueError(f"sweep.seed is {self.seed}, must be 0 or more")
+        if self.keep < 1:
+            raise ValueError(f"sweep.keep is {self.keep}, must be at least 1: the best combinations that are kept")
+        if self.overfitting_combinations < 2:
+            raise ValueError(
+                f"sweep.overfitting_combinations is {self.overfitting_combinations}, must be at least 2: a choice needs two"
+            )
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,10 @@ from training.statistics import finite_vector
 FloatVector = NDArray[np.float64]
 
 
+VALUES_AT_ONCE = 2**24
+"""Values of resamples held in memory at once: more are drawn in parts."""
+
+
 @dataclass(frozen=True)
 class Interval:
     """An estimate with its two-sided confidence interval and the name of the method that made it.
@@ -73,17 +77,23 @@ def studentised_resamples(data: FloatVector, block: int, resamples: int, seed: i
 
     A resample without spread gives plus or minus infinity by the sign of its mean's distance (0 where there is none).
     """
-    n = len(data)
-    rows = stationary_rows(n, block, resamples, np.random.default_rng(seed))
-    drawn = data[rows]
+    generator = np.random.default_rng(seed)
+    at_once = max(VALUES_AT_ONCE // len(data), 1)
+    counts = [min(at_once, resamples - low) for low in range(0, resamples, at_once)]
+    result = np.concatenate([_studentised(data, stationary_rows(len(data), block, count, generator)) for count in counts])
+    result.sort()
+    return result
+
+
+def _studentised(data: FloatVector, rows: NDArray[np.int64]) -> FloatVector:
+    n, drawn = len(data), data[rows]
     distance = drawn.mean(axis=1) - data.mean()
     error = drawn.std(axis=1, ddof=1) / math.sqrt(n)
     flat = error <= 1e-12 * float(np.abs(data).max())
-    result: FloatVector = np.zeros(resamples)
+    result: FloatVector = np.zeros(len(rows))
     result[flat & (distance > 0.0)] = np.inf
     result[flat & (distance < 0.0)] = -np.inf
     np.divide(distance, error, out=result, where=~flat)
-    result.sort()
     return result
 
 

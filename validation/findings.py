@@ -1,6 +1,7 @@
 """The findings table: why rows were rejected, altered, masked or noted."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -78,6 +79,12 @@ def nanoseconds(ts: Times) -> NDArray[np.int64]:
 
 def no_findings() -> pd.DataFrame:
     """A findings table without rows, its types as in a full one."""
+    return _empty().copy(deep=False)
+
+
+@lru_cache(maxsize=1)
+def _empty() -> pd.DataFrame:
+    """Made once: most days have no findings, and making the table costs more than looking for them."""
     nothing = np.empty(0)
     return findings_table(nothing.astype(np.int64), [], 1, "", "", nothing, nothing, "")
 

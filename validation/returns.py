@@ -40,7 +40,9 @@ def clamp_returns(
         _found(bars, raw, over, "return_clamp", np.copysign(limit, raw[over]), "altered"),
         _found(bars, raw, broken, "non_finite", np.full(int(broken.sum()), np.nan), "masked"),
     ])
-    return clamped, findings.sort_values("ts_event", kind="stable", ignore_index=True), over | broken
+    if len(findings):
+        findings = findings.sort_values("ts_event", kind="stable", ignore_index=True)
+    return clamped, findings, over | broken
 
 
 def _return_exists(bars: pd.DataFrame) -> NDArray[np.bool_]:

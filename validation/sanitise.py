@@ -114,13 +114,29 @@ def sanitise_bars(bars: pd.DataFrame, rules: BarRules | None = None) -> tuple[pd
         rules: without them a bar may have any tick, and prices at or below zero are rejected.
 
     Raises:
-        ValueError: a column is missing.
+        ValueError: a column is missing, `ts_event` holds no times in UTC or lacks one, a volume is missing or below zero.
     """
+    _require_usable(bars)
+    result = sanitise_rolled(bars, BarRules() if rules is None else rules)
+    return result.accepted, result.findings
+
+
+def _require_usable(bars: pd.DataFrame) -> None:
+    """Refuse what no rule of layer 1 judges."""
     missing = [name for name in ("ts_event", *PRICES, "volume") if name not in bars.columns]
     if missing:
         raise ValueError(f"bars have no column {', '.join(missing)}; give ts_event, open, high, low, close and volume")
-    result = sanitise_rolled(bars, BarRules() if rules is None else rules)
-    return result.accepted, result.findings
+    times = bars["ts_event"]
+    if str(getattr(times.dtype, "tz", None)) != "UTC":
+        raise ValueError(f"ts_event is {times.dtype}, not UTC times; use pd.to_datetime(…, utc=True), or .dt.tz_convert('UTC')")
+    without = np.flatnonzero(times.isna().to_numpy())
+    if len(without):
+        raise ValueError(f"row {without[0]} has no ts_event ({len(without)} such rows); drop these rows")
+    volume = bars["volume"].to_numpy()
+    wrong = np.flatnonzero(~(volume >= 0))
+    if len(wrong):
+        raise ValueError(f"row {wrong[0]} has volume {volume[wrong[0]]} ({len(wrong)} such rows); a volume is 0 or more, 0 if "
+                         "it is not known")
 
 
 def _records(table: pd.DataFrame) -> Records:

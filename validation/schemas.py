@@ -1,6 +1,7 @@
 """Schemas of the tables at the boundaries between stages, checked with pandera, for pandas and cudf alike."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
@@ -101,18 +102,27 @@ def check_table(table: Any, name: str) -> None:
 
 def _refused(table: pd.DataFrame, name: str, rules: bool) -> pd.DataFrame | None:
     """pandera's failure cases of a pandas table, with or without the rules across columns; None where it passes."""
+    from pandera.errors import SchemaErrors
+
+    try:
+        # In place: nothing is converted, so there is nothing that a copy of the table would protect.
+        _schema(name, rules).validate(table, lazy=True, inplace=True)
+    except SchemaErrors as errors:
+        cases: pd.DataFrame = errors.failure_cases
+        return cases
+    return None
+
+
+@lru_cache(maxsize=32)
+def _schema(name: str, rules: bool) -> Any:
+    """pandera's schema of a table, with or without the rules across columns."""
     import pandera.pandas as pandera  # 0.8 s
 
     columns = {column: _column(pandera, *rule) for column, rule in TABLES[name].items()}
     if name == "feature set":
         columns[_FEATURES] = pandera.Column(regex=True, required=False, nullable=True)
     checks = [_check(pandera, rule.passes, rule.text) for rule in ROW_RULES.get(name, ())] if rules else []
-    try:
-        pandera.DataFrameSchema(columns, checks=checks, strict=True).validate(table, lazy=True)
-    except pandera.errors.SchemaErrors as errors:
-        cases: pd.DataFrame = errors.failure_cases
-        return cases
-    return None
+    return pandera.DataFrameSchema(columns, checks=checks, strict=True)
 
 
 def without_rows(table: Any) -> pd.DataFrame:

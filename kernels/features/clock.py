@@ -1,8 +1,11 @@
 """Features 39-42: time of day and day of the week."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.features.elementwise import compiled
 from kernels.features.inputs import FeatureInputs
 from kernels.features.windows import Floats
 
@@ -17,17 +20,25 @@ def clock(inputs: FeatureInputs) -> dict[str, Floats]:
     UTC needs no calendar and never jumps; the exchange's clock, one hour off for half the year, is the same information
     together with the season.
     """
-    minutes = inputs.bars.ts // NS_PER_MINUTE
-    weekday = (minutes // MINUTES_PER_DAY + THURSDAY) % 7
-    return {
-        "tod_sin": _wave(np.sin, minutes % MINUTES_PER_DAY, MINUTES_PER_DAY),
-        "tod_cos": _wave(np.cos, minutes % MINUTES_PER_DAY, MINUTES_PER_DAY),
-        "dow_sin": _wave(np.sin, weekday, 7),
-        "dow_cos": _wave(np.cos, weekday, 7),
-    }
+    waves = _turned(inputs.bars.ts, _turn(MINUTES_PER_DAY), _turn(7))
+    return dict(zip(("tod_sin", "tod_cos", "dow_sin", "dow_cos"), waves, strict=True))
 
 
-def _wave(function: np.ufunc, step: NDArray[np.int64], steps: int) -> Floats:
-    turn: Floats = function(2.0 * np.pi * np.arange(steps) / steps)
-    values: Floats = turn[step]
-    return values
+@lru_cache(maxsize=2)
+def _turn(steps: int) -> Floats:
+    """Sine and cosine of each step of a full turn, [2, steps]."""
+    angle = 2.0 * np.pi * np.arange(steps) / steps
+    return np.stack([np.sin(angle), np.cos(angle)])
+
+
+@compiled  # type: ignore[untyped-decorator]
+def _turned(ts: NDArray[np.int64], day: Floats, week: Floats) -> Floats:
+    """Sine and cosine of the minute of the day and of the weekday of each timestamp, [4, rows]."""
+    out = np.empty((4, len(ts)))
+    for i in range(len(ts)):
+        minute = ts[i] // NS_PER_MINUTE
+        weekday = (minute // MINUTES_PER_DAY + THURSDAY) % 7
+        minute %= MINUTES_PER_DAY
+        out[0, i], out[1, i] = day[0, minute], day[1, minute]
+        out[2, i], out[3, i] = week[0, weekday], week[1, weekday]
+    return out

@@ -1,20 +1,21 @@
 """The market feature matrix of a table of bars, computed in blocks."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.features.assembly import lay_columns
 from kernels.features.clock import clock
 from kernels.features.inputs import BarBlock, FeatureInputs, feature_inputs
 from kernels.features.liquidity import liquidity
 from kernels.features.oscillators import oscillators
 from kernels.features.returns import path_steps
 from kernels.features.shape import shape
-from kernels.features.table import FEATURES, WARM_UP, feature_names
+from kernels.features.table import WARM_UP, feature_names
 from kernels.features.trend import trend
 from kernels.features.volatility import volatility
 from kernels.features.windows import Floats
@@ -27,7 +28,8 @@ FAMILIES: dict[str, Callable[[FeatureInputs], dict[str, Floats]]] = {
     "shape": shape,
     "clock": clock,
 }
-BLOCK = 16384  # bars computed together: their arrays stay in the processor's cache
+BLOCK = 8192  # bars computed together: their arrays stay in the processor's cache
+PAD = 8  # values of a cache line: columns a whole number of pages apart would compete for the same lines
 OVERLAP = WARM_UP - 1  # bars before a chunk that its features read
 NUMBERS = ("open", "high", "low", "close", "volume")
 
@@ -56,17 +58,18 @@ def market_features(bars: pd.DataFrame, clamped_returns: NDArray[np.float64], ov
         raise ValueError(f"{len(clamped_returns)} returns for {total} bars; compute both from the same table")
     if not 0 <= overlap <= total:
         raise ValueError(f"overlap {overlap} of {total} bars; give the number of look-back bars in front")
-    columns = _with_lead(bars, clamped_returns)
-    rows = total - overlap
-    matrix = np.empty((rows, len(FEATURES)))
+    series = _series(bars, clamped_returns)
+    rows, names = total - overlap, feature_names()
+    matrix, columns = np.empty((rows, len(names))), np.empty((len(names), min(rows, BLOCK) + PAD))
     for start in range(0, rows, BLOCK):
         stop = min(start + BLOCK, rows)
-        inputs = feature_inputs(_part(columns, start + overlap, stop + overlap + WARM_UP))
+        inputs = feature_inputs(_block(series, start + overlap - WARM_UP, stop + overlap))
         features: dict[str, Floats] = {}
         for family in FAMILIES.values():
             features |= family(inputs)
-        for index, name in enumerate(feature_names()):
-            matrix[start:stop, index] = features[name][WARM_UP:]
+        for index, name in enumerate(names):
+            columns[index, : stop - start] = features[name][WARM_UP:]
+        lay_columns(columns, matrix[start:stop])
     return matrix
 
 
@@ -94,15 +97,24 @@ def market_features_in_chunks(
         yield market_features(part, clamped_returns[first:stop], start - first)
 
 
-def _with_lead(bars: pd.DataFrame, clamped_returns: NDArray[np.float64]) -> BarBlock:
-    """All bars with WARM_UP unknown ones in front, so that every block has its look-back."""
-    unknown = np.full(WARM_UP, np.nan)
-    return BarBlock(
-        ts=np.append(np.zeros(WARM_UP, np.int64), pd.DatetimeIndex(bars["ts_event"]).as_unit("ns").asi8),
-        steps=np.append(unknown, path_steps(bars, clamped_returns)),
-        **{name: np.append(unknown, bars[name].to_numpy(np.float64)) for name in NUMBERS},
-    )
+def _series(bars: pd.DataFrame, clamped_returns: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    """The columns of BarBlock for all bars, as they are stored."""
+    ts = pd.DatetimeIndex(bars["ts_event"])
+    return {
+        "ts": ts.asi8 if ts.unit == "ns" else ts.as_unit("ns").asi8,
+        "steps": path_steps(bars, clamped_returns),
+        **{name: bars[name].to_numpy() for name in NUMBERS},
+    }
 
 
-def _part(bars: BarBlock, start: int, stop: int) -> BarBlock:
-    return BarBlock(**{field.name: getattr(bars, field.name)[start:stop] for field in fields(BarBlock)})
+def _block(series: dict[str, NDArray[Any]], start: int, stop: int) -> BarBlock:
+    """Copies of the rows start to stop, in numbers of 64 bits; unknown ones stand before row 0."""
+    return BarBlock(**{name: _rows(values, start, stop, name != "ts") for name, values in series.items()})
+
+
+def _rows(values: NDArray[Any], start: int, stop: int, real: bool) -> NDArray[Any]:
+    part = np.empty(stop - start, np.float64 if real else np.int64)
+    lead = max(0, -start)
+    part[:lead] = np.nan if real else 0
+    part[lead:] = values[start + lead : stop]
+    return part

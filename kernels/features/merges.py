@@ -2,7 +2,7 @@
 
 Each function does the arithmetic in the order it is written in, without reassociation or fused operations, so that its
 bits are those of the same line in numpy. `ratio` brings the older block's levels to the newer one's last level; None where
-there are no levels.
+there are no levels. Results go into arrays given last, which overlap no argument.
 """
 
 from typing import Any
@@ -16,45 +16,39 @@ _compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def add(older: Floats, newer: Floats, ratio: Any, weight: float) -> Floats:
+def add(older: Floats, newer: Floats, ratio: Any, weight: float, out: Floats) -> None:
     """older * ratio * weight + newer."""
-    out = np.empty(len(newer))
-    for i in range(len(newer)):
+    for i in range(len(out)):
         value = older[i]
         if ratio is not None:
             value *= ratio[i]
         out[i] = value * weight + newer[i]
-    return out
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def larger_of(older: Floats, newer: Floats, ratio: Floats) -> Floats:
+def larger_of(older: Floats, newer: Floats, ratio: Floats, out: Floats) -> None:
     """The larger of older * ratio and newer; NaN where either is."""
-    out = np.empty(len(newer))
-    for i in range(len(newer)):
+    for i in range(len(out)):
         value, other = older[i] * ratio[i], newer[i]
         out[i] = value if value > other or value != value else other
-    return out
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def smaller_of(older: Floats, newer: Floats, ratio: Floats) -> Floats:
+def smaller_of(older: Floats, newer: Floats, ratio: Floats, out: Floats) -> None:
     """The smaller of older * ratio and newer; NaN where either is."""
-    out = np.empty(len(newer))
-    for i in range(len(newer)):
+    for i in range(len(out)):
         value, other = older[i] * ratio[i], newer[i]
         out[i] = value if value < other or value != value else other
-    return out
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def merge_spread(
-    mean_a: Floats, spread_a: Floats, mean_b: Floats, spread_b: Floats, ratio: Any, a: int, b: int
-) -> tuple[Floats, Floats]:
+def merge_spread(older: Any, newer: Any, ratio: Any, a: int, b: int, out: Any) -> None:
     """Mean and sum of squared deviations of two blocks of a and b rows together."""
-    mean, spread = np.empty(len(mean_b)), np.empty(len(mean_b))
+    mean_a, spread_a = older
+    mean_b, spread_b = newer
+    mean, spread = out
     share, weight = b / (a + b), a * b / (a + b)
-    for i in range(len(mean_b)):
+    for i in range(len(mean)):
         first, apart = mean_a[i], spread_a[i]
         if ratio is not None:
             first *= ratio[i]
@@ -62,29 +56,18 @@ def merge_spread(
         gap = mean_b[i] - first
         mean[i] = first + gap * share
         spread[i] = apart + spread_b[i] + gap * gap * weight
-    return mean, spread
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def merge_four(
-    mean_a: Floats,
-    a2: Floats,
-    a3: Floats,
-    a4: Floats,
-    mean_b: Floats,
-    b2: Floats,
-    b3: Floats,
-    b4: Floats,
-    a: int,
-    b: int,
-) -> tuple[Floats, Floats, Floats, Floats]:
+def merge_four(older: Any, newer: Any, a: int, b: int, out: Any) -> None:
     """Mean and sums of the second to fourth power of the deviations of two blocks together (Pébay 2008)."""
-    rows = len(mean_b)
-    mean, second, third, fourth = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
+    mean_a, a2, a3, a4 = older
+    mean_b, b2, b3, b4 = newer
+    mean, second, third, fourth = out
     n = a + b
     share, weight = b / n, a * b / n
     cube, quartic = a * b * (a - b) / n**2, a * b * (a * a - a * b + b * b) / n**3
-    for i in range(rows):
+    for i in range(len(mean)):
         gap = mean_b[i] - mean_a[i]
         square = gap * gap
         mean[i] = mean_a[i] + gap * share
@@ -94,29 +77,24 @@ def merge_four(
             a4[i] + b4[i] + square * square * quartic
             + square * (a * a * b2[i] + b * b * a2[i]) * (6 / n**2) + gap * (a * b3[i] - b * a3[i]) * (4 / n)
         )  # fmt: skip
-    return mean, second, third, fourth
 
 
 @_compiled  # type: ignore[untyped-decorator]
-def merge_pair(
-    left_a: Floats, right_a: Floats, ll_a: Floats, rr_a: Floats, lr_a: Floats,
-    left_b: Floats, right_b: Floats, ll_b: Floats, rr_b: Floats, lr_b: Floats, ratio: Any, a: int, b: int,
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:  # fmt: skip
-    """Means, sums of squared deviations of left and of right, and of their products, of two blocks together."""
-    rows = len(left_b)
-    left, right = np.empty(rows), np.empty(rows)
-    ll, rr, lr = np.empty(rows), np.empty(rows), np.empty(rows)
+def merge_products(older: Any, newer: Any, ratio: Any, a: int, b: int, out: Any) -> None:
+    """Means of left and of right, and sums of the products of their deviations, of two blocks together.
+
+    `ratio` brings right's levels to the newer block's last level.
+    """
+    left_a, right_a, product_a = older
+    left_b, right_b, product_b = newer
+    left, right, product = out
     share, weight = b / (a + b), a * b / (a + b)
-    for i in range(rows):
-        other, spread, product = right_a[i], rr_a[i], lr_a[i]
+    for i in range(len(left)):
+        other, apart = right_a[i], product_a[i]
         if ratio is not None:
             other *= ratio[i]
-            spread *= ratio[i] * ratio[i]
-            product *= ratio[i]
+            apart *= ratio[i]
         gap_left, gap_right = left_b[i] - left_a[i], right_b[i] - other
         left[i] = left_a[i] + gap_left * share
         right[i] = other + gap_right * share
-        ll[i] = ll_a[i] + ll_b[i] + gap_left * gap_left * weight
-        rr[i] = spread + rr_b[i] + gap_right * gap_right * weight
-        lr[i] = product + lr_b[i] + gap_left * gap_right * weight
-    return left, right, ll, rr, lr
+        product[i] = apart + product_b[i] + gap_left * gap_right * weight

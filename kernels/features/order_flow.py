@@ -10,7 +10,7 @@ from kernels.features.flow_table import FLOW_FEATURES, FLOW_LOOK_BACK
 from kernels.features.inputs import FLOOR, bounded, bounded_log, quotient
 from kernels.features.liquidity import correlation
 from kernels.features.returns import path_steps
-from kernels.features.windows import Floats, comoments, mean_and_spread, window_sum
+from kernels.features.windows import Floats, mean_and_spread, products, window_sum
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ def _columns(flow: BarFlow, steps: Floats, same_contract: NDArray[np.bool_]) -> 
 def _impact(mid: Floats, signed: Floats, same_contract: NDArray[np.bool_]) -> Floats:
     change = np.full(len(mid), np.nan)
     change[1:] = np.where(same_contract[1:], mid[1:] - mid[:-1], np.where(np.isnan(mid[1:]), np.nan, 0.0))
-    return correlation(*comoments(change, signed, 60, len(mid)))
+    moved, pressed = (mean_and_spread(values, (60,))[60][1] for values in (change, signed))
+    return correlation(moved, pressed, products(change, signed, 60))
 
 
 def _same_contract(bars: pd.DataFrame) -> NDArray[np.bool_]:

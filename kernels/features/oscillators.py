@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from kernels.features.inputs import FLAT, FLOOR, FeatureInputs, bounded, quotient
+from kernels.features.elementwise import balance, compiled, larger, share, standing, within
+from kernels.features.inputs import FLAT, FLOOR, FeatureInputs
 from kernels.features.windows import (
     Floats,
-    LevelPath,
     decay_weight,
     mean_and_spread,
-    window_extreme,
+    window_extremes,
     window_sum,
 )
 
@@ -18,55 +18,81 @@ EMA_TAPS = {12: 60, 26: 130, 9: 45}  # rows after which an ema's weights are cut
 
 def oscillators(inputs: FeatureInputs) -> dict[str, Floats]:
     """Features z_*, rsi_14, macd_hist, stoch_14, donch_60, di_diff_14, each [rows]."""
-    features = {}
-    for size, (mean, spread) in mean_and_spread(inputs.here, (20, 240), inputs.path).items():
-        features[f"z_{size}"] = bounded(quotient(inputs.here - mean, np.sqrt(spread / (size - 1)), 0.0, FLAT), 5.0)
-    features["rsi_14"] = _rsi(inputs)
+    features, path = {}, inputs.path
+    for size in (20, 240):
+        mean, spread = mean_and_spread(inputs.here, (size,), path)[size]
+        features[f"z_{size}"] = standing(inputs.here, mean, spread, size, FLAT)
+    gains, losses = _moves(path.ratios[0])
+    features["rsi_14"] = balance(window_sum(gains, 14, path), window_sum(losses, 14, path))
     features["macd_hist"] = _macd_histogram(inputs)
-    features["stoch_14"] = _place_in_channel(inputs, 14)
-    features["donch_60"] = _place_in_channel(inputs, 60)
-    features["di_diff_14"] = _direction(inputs)
+    tops = window_extremes(inputs.high, (14, 60), path, larger=True)
+    bottoms = window_extremes(inputs.low, (14, 60), path, larger=False)
+    for name, size in (("stoch_14", 14), ("donch_60", 60)):
+        features[name] = _place(inputs.here, bottoms[size], tops[size])
+    plus, minus = _directions(inputs.high, inputs.low, path.ratios[0])
+    features["di_diff_14"] = balance(window_sum(plus, 14, path), window_sum(minus, 14, path))
     return features
 
 
-def average_true_range(inputs: FeatureInputs) -> Floats:
-    """Mean true range of 14 bars in units of the last close (ATR14 / C), [rows]."""
-    before = inputs.path.ratio(1, 1.0)
-    true_range = np.maximum(inputs.high, before) - np.minimum(inputs.low, before)
-    return window_sum(true_range, 14, inputs.path) / 14
-
-
-def _rsi(inputs: FeatureInputs) -> Floats:
-    move = 1.0 - inputs.path.ratio(1, 1.0)
-    gain = window_sum(np.maximum(move, 0.0), 14, inputs.path)
-    loss = window_sum(np.maximum(-move, 0.0), 14, inputs.path)
-    return bounded(quotient(gain - loss, gain + loss, 0.0), 1.0)
-
-
 def _macd_histogram(inputs: FeatureInputs) -> Floats:
-    macd = _ema(inputs.here, 12, inputs.path) - _ema(inputs.here, 26, inputs.path)
-    histogram = macd - _ema(macd, 9, inputs.path)
-    return bounded(histogram / np.maximum(average_true_range(inputs), FLOOR), 5.0)
+    fast, slow = (window_sum(inputs.here, EMA_TAPS[span], inputs.path, decay=_decay(span)) for span in (12, 26))
+    macd = _difference(fast, _weight(12), slow, _weight(26))
+    signal = window_sum(macd, EMA_TAPS[9], inputs.path, decay=_decay(9))
+    return np.asarray(_histogram(_difference(macd, 1.0, signal, _weight(9)), inputs.true_range))
 
 
-def _ema(values: Floats, span: int, path: LevelPath) -> Floats:
-    decay, taps = 1.0 - 2.0 / (span + 1), EMA_TAPS[span]
-    return window_sum(values, taps, path, decay=decay) / decay_weight(taps, decay)
+def _decay(span: int) -> float:
+    return 1.0 - 2.0 / (span + 1)
 
 
-def _place_in_channel(inputs: FeatureInputs, size: int) -> Floats:
-    top = window_extreme(inputs.high, size, inputs.path, larger=True)
-    bottom = window_extreme(inputs.low, size, inputs.path, larger=False)
-    return bounded(quotient(2.0 * inputs.here - top - bottom, top - bottom, 0.0), 1.0)
+def _weight(span: int) -> float:
+    return decay_weight(EMA_TAPS[span], _decay(span))
 
 
-def _direction(inputs: FeatureInputs) -> Floats:
-    before = inputs.path.ratio(1, 1.0)
-    nothing = np.full(1, np.nan)
-    up = inputs.high - np.append(nothing, inputs.high[:-1]) * before
-    down = np.append(nothing, inputs.low[:-1]) * before - inputs.low
-    unknown = np.isnan(up + down)
-    plus = np.where(unknown, np.nan, np.where((up > TIE) & (up - down > TIE), up, 0.0))
-    minus = np.where(unknown, np.nan, np.where((down > TIE) & (down - up > TIE), down, 0.0))
-    rise, fall = window_sum(plus, 14, inputs.path), window_sum(minus, 14, inputs.path)
-    return bounded(quotient(rise - fall, rise + fall, 0.0), 1.0)
+@compiled  # type: ignore[untyped-decorator]
+def _moves(before: Floats) -> tuple[Floats, Floats]:
+    """How far the close rose and how far it fell, in units of itself."""
+    gains, losses = np.empty(len(before)), np.empty(len(before))
+    for i in range(len(before)):
+        move = 1.0 - before[i]
+        gains[i], losses[i] = larger(move, 0.0), larger(-move, 0.0)
+    return gains, losses
+
+
+@compiled  # type: ignore[untyped-decorator]
+def _difference(left: Floats, left_weight: float, right: Floats, right_weight: float) -> Floats:
+    out = np.empty(len(left))
+    for i in range(len(left)):
+        out[i] = left[i] / left_weight - right[i] / right_weight
+    return out
+
+
+@compiled  # type: ignore[untyped-decorator]
+def _histogram(difference: Floats, true_range: Floats) -> Floats:
+    out = np.empty(len(difference))
+    for i in range(len(difference)):
+        out[i] = within(difference[i] / larger(true_range[i], FLOOR), -5.0, 5.0)
+    return out
+
+
+@compiled  # type: ignore[untyped-decorator]
+def _place(here: Floats, bottom: Floats, top: Floats) -> Floats:
+    """Where the close stands in its channel, from -1 at the bottom to 1 at the top; 0 in one without height."""
+    out = np.empty(len(here))
+    for i in range(len(here)):
+        out[i] = within(share(2.0 * here[i] - top[i] - bottom[i], top[i] - bottom[i], 0.0, 0.0), -1.0, 1.0)
+    return out
+
+
+@compiled  # type: ignore[untyped-decorator]
+def _directions(high: Floats, low: Floats, before: Floats) -> tuple[Floats, Floats]:
+    """+DM and -DM in units of the close; NaN on the first row and where a price is missing."""
+    plus, minus = np.empty(len(high)), np.empty(len(high))
+    plus[0] = minus[0] = np.nan
+    rise, fall, highs, lows, ratios = plus[1:], minus[1:], high[1:], low[1:], before[1:]
+    for i in range(len(high) - 1):
+        up, down = highs[i] - high[i] * ratios[i], low[i] * ratios[i] - lows[i]
+        nothing = 0.0 if up + down == up + down else np.nan
+        rise[i] = up if (up > TIE) & (up - down > TIE) else nothing
+        fall[i] = down if (down > TIE) & (down - up > TIE) else nothing
+    return plus, minus

@@ -2,8 +2,10 @@
 
 import importlib
 import math
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from numpy.typing import NDArray
 
 from kernels.features.errors import FeatureError, LookAheadError
 
+LOOSE = 1e-3
+"""Share of a feature's range by which values may differ that running sums from another start explain."""
 Function = Callable[[pd.DataFrame, NDArray[np.float64]], Any]
 
 
@@ -40,10 +44,21 @@ class UserFeature:
             raise FeatureError(f"feature {self.name}: warm_up {self.warm_up} < 1; give the bars it reads, at least 1")
 
     def __call__(self, bars: pd.DataFrame, clamped_returns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The column, float64 [bars]; raises FeatureError for a result of another shape or kind."""
+        """The column, float64 [bars]; raises FeatureError where the function does, and for a result of another shape,
+        order or kind.
+        """
         shown = clamped_returns.view()
         shown.flags.writeable = False
-        result = np.asarray(self.function(bars.copy(deep=False), shown))
+        try:
+            made = self.function(bars.copy(deep=False), shown)
+        except Exception as error:
+            raise FeatureError(f"feature {self.name} of {self.function.__module__} raised {_told(error)}") from error
+        if isinstance(made, pd.Series) and len(made) == len(bars) and not made.index.equals(bars.index):
+            raise FeatureError(
+                f"feature {self.name} returned a Series in another order than the bars (index {made.index[0]}, …); keep the "
+                "bars' index, as by .reindex(bars.index)"
+            )
+        result = np.asarray(made)
         if result.shape != (len(bars),) or result.dtype.kind not in "fiub":
             raise FeatureError(
                 f"feature {self.name} returned {result.dtype} of shape {result.shape} for {len(bars)} bars; "
@@ -90,6 +105,8 @@ def load_features(modules: Sequence[str]) -> tuple[UserFeature, ...]:
             raise FeatureError(
                 f"features.modules: {name} cannot be imported ({error}); run from the folder that holds it, or install it"
             ) from None
+        except Exception as error:
+            raise FeatureError(f"features.modules: importing {name} raises {_told(error)}; correct the module") from error
         own = [
             value
             for value in vars(module).values()
@@ -104,10 +121,13 @@ def load_features(modules: Sequence[str]) -> tuple[UserFeature, ...]:
 def checked_column(made: UserFeature, bars: pd.DataFrame, clamped_returns: NDArray[np.float64]) -> NDArray[np.float64]:
     """The column of a feature that keeps the past on a sample of cuts: a third, two thirds, and one bar short of the end.
 
-    The feature is computed again on the bars before each cut; bits that differ prove that it read later bars.
+    The feature is computed again on the bars before each cut; bits that differ prove that it read later bars. It is computed
+    once more without the first bars: what then differs by more than LOOSE of its range read more bars than its warm-up says,
+    and would depend on where a trade date's look-back begins.
 
     Raises:
         LookAheadError: names the feature, the first bar that differs and the cut.
+        FeatureError: the feature raises, gives no number a bar, or reads more than its warm-up.
     """
     column = made(bars, clamped_returns)
     rows = len(bars)
@@ -118,9 +138,36 @@ def checked_column(made: UserFeature, bars: pd.DataFrame, clamped_returns: NDArr
             row = int(np.flatnonzero(~same)[0])
             raise LookAheadError(
                 f"feature {made.name}: bar {_minute(bars, row)} is {column[row]} with all bars, but {again[row]} with the "
-                f"bars before {_minute(bars, cut)} alone: it reads later bars; use row t and rows before it only"
+                f"bars before {_minute(bars, cut)} alone: it reads later bars, or gives another value on every call; use "
+                "row t and rows before it only, and nothing that changes"
             )
+    _check_warm_up(made, bars, clamped_returns, column)
     return column
+
+
+def _check_warm_up(
+    made: UserFeature, bars: pd.DataFrame, clamped_returns: NDArray[np.float64], column: NDArray[np.float64]
+) -> None:
+    start = (len(bars) - made.warm_up) // 2
+    if start < 1:
+        return
+    later = made(bars.iloc[start:].reset_index(drop=True), clamped_returns[start:])
+    whole, again = column[start + made.warm_up - 1 :], later[made.warm_up - 1 :]
+    wrong = np.abs(whole - again) > LOOSE * (made.high - made.low)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise FeatureError(
+            f"feature {made.name}: bar {_minute(bars, start + made.warm_up - 1 + at)} is {whole[at]} with all bars before it, "
+            f"but {again[at]} with its warm-up of {made.warm_up + at} bars alone: it reads more bars than warm_up says; raise "
+            "warm_up (an exponential mean reads about ten spans), or read fewer"
+        )
+
+
+def _told(error: Exception) -> str:
+    """Kind and message of an error, and the line that raised it."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if Path(one.filename).is_file()]
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"
 
 
 def _minute(bars: pd.DataFrame, row: int) -> str:

@@ -2,45 +2,66 @@
 
 import numpy as np
 
-from kernels.features.elementwise import cut
-from kernels.features.inputs import FLAT, FLOOR, FeatureInputs, bounded_log, quotient
-from kernels.features.oscillators import average_true_range
+from kernels.features.elementwise import compiled, cut_share, deviation, larger
+from kernels.features.inputs import FLAT, FLOOR, FeatureInputs, log_ratio
 from kernels.features.windows import Floats, mean_and_spread, window_sum
 
 YANG_ZHANG_WEIGHT = 0.34 / (1.34 + 21 / 19)  # Yang, Zhang 2000, for 20 bars
+LN_2 = float(np.log(2.0))
 
 
 def volatility(inputs: FeatureInputs) -> dict[str, Floats]:
     """Features vol_*, natr_rel, parkinson_20, garman_klass_20, yang_zhang_20, absret_cv_60, each [rows]."""
     sd = inputs.sd
-    features = {
-        "vol_10_60": bounded_log(sd[10] / sd[60], 3.0),
-        "vol_60_240": bounded_log(sd[60] / sd[240], 3.0),
+    features = {"vol_10_60": log_ratio(sd[10], sd[60], 3.0), "vol_60_240": log_ratio(sd[60], sd[240], 3.0)}
+    features["natr_rel"] = log_ratio(inputs.true_range, window_sum(inputs.true_range, 240) / 240, 3.0, FLOOR)
+    names = ("parkinson_20", "garman_klass_20", "yang_zhang_20")
+    features |= {
+        name: log_ratio(estimate, sd[60], 3.0) for name, estimate in zip(names, _range_estimates(inputs), strict=True)
     }
-    true_range = average_true_range(inputs)
-    usual = window_sum(true_range, 240) / 240
-    features["natr_rel"] = bounded_log(np.maximum(true_range, FLOOR) / np.maximum(usual, FLOOR), 3.0)
-    features |= _range_estimators(inputs)
     mean, spread = mean_and_spread(np.abs(inputs.steps), (60,))[60]
-    features["absret_cv_60"] = cut(quotient(np.sqrt(spread / 59), mean, 0.0, FLAT), 0.0, 5.0)
+    features["absret_cv_60"] = cut_share(deviation(spread, 60, 0.0), mean, 0.0, FLAT, 0.0, 5.0)
     return features
 
 
-def _range_estimators(inputs: FeatureInputs) -> dict[str, Floats]:
-    opened, high, low = np.log(inputs.open), np.log(inputs.high), np.log(inputs.low)  # all against the close
-    reach = (high - low) ** 2
-    parkinson = window_sum(reach, 20) / 20 / (4 * np.log(2.0))
-    garman_klass = window_sum(0.5 * reach - (2 * np.log(2.0) - 1) * opened**2, 20) / 20
-    rogers_satchell = window_sum(high * (high - opened) + low * (low - opened), 20) / 20
-    overnight = mean_and_spread(opened + inputs.steps, (20,))[20][1] / 19
-    session = mean_and_spread(opened, (20,))[20][1] / 19
-    k = YANG_ZHANG_WEIGHT
-    variances = {
-        "parkinson_20": parkinson,
-        "garman_klass_20": garman_klass,
-        "yang_zhang_20": overnight + k * session + (1 - k) * rogers_satchell,
-    }
-    return {
-        name: bounded_log(np.maximum(np.sqrt(np.maximum(variance, 0.0)), FLOOR) / inputs.sd[60], 3.0)
-        for name, variance in variances.items()
-    }
+def _range_estimates(inputs: FeatureInputs) -> tuple[Floats, Floats, Floats]:
+    opened = inputs.logs[0]
+    *terms, overnight = _range_terms(*inputs.logs, inputs.steps)
+    sums = [window_sum(term, 20) for term in terms]
+    spreads = [mean_and_spread(term, (20,))[20][1] for term in (overnight, opened)]
+    parkinson, garman_klass, yang_zhang = _estimates(*sums, *spreads)
+    return parkinson, garman_klass, yang_zhang
+
+
+@compiled  # type: ignore[untyped-decorator]
+def _range_terms(opened: Floats, high: Floats, low: Floats, steps: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """A bar's terms of Parkinson, Garman-Klass and Rogers-Satchell, and its open against the close before."""
+    rows = len(opened)
+    reach, garman_klass, rogers_satchell, overnight = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
+    for i in range(rows):
+        wide = high[i] - low[i]
+        reach[i] = wide * wide
+        garman_klass[i] = 0.5 * reach[i] - (2 * LN_2 - 1) * (opened[i] * opened[i])
+        rogers_satchell[i] = high[i] * (high[i] - opened[i]) + low[i] * (low[i] - opened[i])
+        overnight[i] = opened[i] + steps[i]
+    return reach, garman_klass, rogers_satchell, overnight
+
+
+@compiled  # type: ignore[untyped-decorator]
+def _estimates(
+    reach: Floats, garman_klass: Floats, rogers_satchell: Floats, overnight: Floats, session: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Volatility of one bar from sums and spreads over 20, at least FLOOR."""
+    rows, k = len(reach), YANG_ZHANG_WEIGHT
+    parkinson, garman, yang = np.empty(rows), np.empty(rows), np.empty(rows)
+    for i in range(rows):
+        parkinson[i] = _floored_root(reach[i] / 20 / (4 * LN_2))
+        garman[i] = _floored_root(garman_klass[i] / 20)
+        yang[i] = _floored_root(overnight[i] / 19 + k * (session[i] / 19) + (1 - k) * (rogers_satchell[i] / 20))
+    return parkinson, garman, yang
+
+
+@compiled  # type: ignore[untyped-decorator]
+def _floored_root(variance: float) -> float:
+    root: float = larger(np.sqrt(larger(variance, 0.0)), FLOOR)
+    return root

@@ -8,7 +8,7 @@ from pipelines.commands.options import Options
 from pipelines.errors import ExitCode
 from pipelines.graph import Graph
 from pipelines.machine import executor_of
-from pipelines.results import DATA_CONTENT, FoldResult, content_of, finish_data, finish_fold
+from pipelines.results import DATA_CONTENT, POOLED, FoldResult, content_of, finish_data, finish_fold, finish_pooled
 from pipelines.running import recorded, request, run_graph
 from pipelines.store import Store
 from pipelines.task_execution import Outcome
@@ -21,15 +21,15 @@ def execute(options: Options) -> int:
     """
     asked = request(options, lambda graph: graph)
 
-    def finish(outcomes: dict[str, Outcome]) -> tuple[list[FoldResult], str | None]:
-        settings, keeper, record = asked.settings, asked.keeper, asked.record
+    def finish(outcomes: dict[str, Outcome]) -> tuple[list[FoldResult], str | None, dict[str, Any] | None]:
+        graph, settings, keeper, record = asked.whole, asked.settings, asked.keeper, asked.record
         folds = [fold for fold in asked.folds if content_of(fold) in asked.graph]
-        results = [finish_fold(asked.whole, fold, settings, keeper, record, outcomes) for fold in folds]
-        data = DATA_CONTENT in asked.graph
-        return results, finish_data(asked.whole, settings, keeper.store, record) if data else None
+        results = [finish_fold(graph, fold, settings, keeper, record, outcomes) for fold in folds]
+        data = finish_data(graph, settings, keeper.store, record) if DATA_CONTENT in asked.graph else None
+        return results, data, finish_pooled(graph, keeper, record) if POOLED in asked.graph else None
 
     with recorded(asked):
-        outcomes, (results, data_report) = run_graph(asked, finish)
+        outcomes, (results, data_report, pooled) = run_graph(asked, finish)
     used = executor_of(outcomes.values(), asked.settings.sweep.executor)
     made = last_artefacts(asked.graph, asked.keeper.store)
     document = {
@@ -48,13 +48,19 @@ def execute(options: Options) -> int:
     asked.record.append("ended", status="done", seconds=asked.seconds, **reported, **used)
     if len(results) > 1:
         document["folds"] = [{"fold": row.fold, "report": row.report, "metrics": row.metrics} for row in results]
+        document["pooled"] = pooled
     if options.json:
         sys.stdout.write(json.dumps(document) + "\n")
     else:
-        lines = [f"fold {row.fold}: {row.headline}\n{row.report}\n" for row in results]
-        lines += [] if results else [f"{row['name']}  {row['path']}\n" for row in made]
-        sys.stdout.write("".join(lines))
+        sys.stdout.write("".join(_lines(results, pooled, made)))
     return ExitCode.DONE
+
+
+def _lines(results: list[FoldResult], pooled: dict[str, Any] | None, made: list[dict[str, Any]]) -> list[str]:
+    lines = [f"fold {row.fold}: {row.headline}\n{row.report}\n" for row in results]
+    if pooled is not None:
+        lines.append(f"{len(results)} folds together: {pooled['headline']}\n{pooled['report']}\n")
+    return lines or [f"{row['name']}  {row['path']}\n" for row in made]
 
 
 def last_artefacts(graph: Graph, store: Store) -> list[dict[str, Any]]:

@@ -1,21 +1,27 @@
-"""`pipeline sweep fold=N`: only the sweep of a fold, up to the rankings; prints the best combination of each strategy."""
+"""`pipeline sweep fold=N`: only the sweep of a fold, up to the rankings; prints the best combination of each strategy.
+
+Beside it stands the probability that choosing it overfits (PBO), where the validation rows have sessions enough.
+"""
 
 import json
 import math
 import sys
+from dataclasses import asdict
 from typing import Any
 
 from pipelines import artefacts
 from pipelines.commands.options import Options
 from pipelines.commands.run import node_rows
 from pipelines.errors import ExitCode
-from pipelines.graph import Graph
+from pipelines.graph import Graph, task_name
 from pipelines.machine import executor_of
 from pipelines.running import Request, recorded, request, run_graph
+from pipelines.steps.selecting import SelectionOverfitting
+from pipelines.steps.sweep_summary import NUMBER
 from pipelines.steps.sweeping import StrategyRanking
 from pipelines.task_execution import Outcome
 
-RANKING = "ranking"
+RANKING, OVERFITTING = "ranking", "overfitting"
 SHOWN = ("net_profit", "max_drawdown", "trades")
 
 
@@ -34,25 +40,29 @@ def execute(options: Options) -> int:
 
 
 def _only_sweeps(graph: Graph) -> Graph:
-    return graph.needed_for([task.name for task in graph.tasks if task.node.name == RANKING])
+    return graph.needed_for([task.name for task in graph.tasks if task.node.name in (RANKING, OVERFITTING)])
 
 
 def _best(asked: Request) -> list[dict[str, Any]]:
     """Of each fold and strategy: its parameters, where it stands among how many, and its metrics on validation rows."""
-    found = []
+    found, store = [], asked.keeper.store
     for task in asked.graph.tasks:
         if task.node.name != RANKING:
             continue
-        ranking: StrategyRanking = artefacts.read_parts(asked.keeper.store.verified(task.key), task.kind)
+        ranking: StrategyRanking = artefacts.read_parts(store.verified(task.key), task.kind)
         place = dict(task.coordinates)
+        judged = asked.graph[task_name(OVERFITTING, task.coordinates)]
+        selection: SelectionOverfitting = artefacts.read_parts(store.verified(judged.key), judged.kind)
         found.append(
             {
                 "fold": place["fold"],
                 "strategy": place["strategy"],
+                "search": ranking.search,
                 "combinations": ranking.trials,
                 "rank_by": ranking.metric,
                 "best": ranking.best or None,
                 "metrics": _metrics(ranking),
+                "overfitting": asdict(selection),
             }
         )
     return found
@@ -62,10 +72,8 @@ def _metrics(ranking: StrategyRanking) -> dict[str, float | None]:
     """The best combination's metrics; an undefined one is None, and there are none where no combination has a value."""
     if not ranking.best:
         return {}
-    table = ranking.table
-    same = (table[list(ranking.best)] == list(ranking.best.values())).all(axis=1)
-    row = table[same].iloc[0]
-    names = [name for name in table.columns if name not in ranking.parameters]
+    row = ranking.table.iloc[0]
+    names = [name for name in ranking.table.columns if name not in (NUMBER, *ranking.parameters)]
     return {name: float(row[name]) if math.isfinite(row[name]) else None for name in names}
 
 
@@ -90,4 +98,5 @@ def _line(row: dict[str, Any]) -> str:
     parameters = " ".join(f"{name}={value:g}" for name, value in row["best"].items())
     names = dict.fromkeys((row["rank_by"], *SHOWN))
     metrics = "  ".join(f"{name} {row['metrics'][name]:.4g}" for name in names if row["metrics"][name] is not None)
-    return f"{begin}{parameters}  {metrics}\n"
+    chance = row["overfitting"]["probability"]
+    return f"{begin}{parameters}  {metrics}{'' if chance is None else f'  PBO {chance:.2g}'}\n"

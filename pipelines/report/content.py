@@ -17,10 +17,12 @@ from pipelines.report.sections import (
     plain,
     ranking_section,
     records,
+    selection_section,
     training_section,
 )
 from pipelines.report.types import Evaluation, Ranking
 from pipelines.report.uncertainty import model_intervals, profit_test, session_returns, trial_sharpe_deviation
+from pipelines.steps.selecting import SelectionOverfitting
 
 
 def report_content(
@@ -31,6 +33,7 @@ def report_content(
     fold: int,
     rolls: pd.DataFrame,
     rankings: dict[str, Ranking],
+    selections: dict[str, SelectionOverfitting],
     evaluations: list[Evaluation],
     training: list[dict[str, Any]],
     information: pd.DataFrame,
@@ -48,13 +51,12 @@ def report_content(
     """Compute and draw the report of one fold.
 
     `funnel`: see `checked_funnel`. `findings`, `quarantined`: the findings table and the number of quarantined rows.
-    `folds`: every fold as `training.folds.fold_report` describes it; `fold` is the index of the one reported.
-    `rolls`: session (int32), left, entered (contracts), volume_left, volume_entered. `evaluations`: models in the
-    order to show them; the first benchmark is rolled buy-and-hold. `training`: {"seed", "history": [{"step", "loss",
-    "validation_profit"}], "chosen_step"}. `information`: horizon (bars), ic, low, high. `hindsight`: money the best
-    possible positions would have made on the test rows, after costs. `instrument`, `costs`, `execution`: the fields
-    of those settings. `edge`: a label the data carries, or None. `cautions`: what a reader must know before the
-    figures. `seed` is that of the bootstraps. `coverage`: minutes without a bar by reason, and a row a session
+    `folds`: every fold as `training.folds.fold_report` has it; `fold` is the index of the one reported. `rolls`: session
+    (int32), left, entered (contracts), volume_left, volume_entered. `evaluations`: models in the order to show them; the
+    first benchmark is rolled buy-and-hold. `training`: {"seed", "history": [{"step", "loss", "validation_profit"}],
+    "chosen_step"}. `information`: horizon (bars), ic, low, high. `hindsight`: money the best possible positions would
+    have made on the test rows, after costs. `edge`: a label the data carries. `cautions`: what a reader must know before
+    the figures. `seed` is that of the bootstraps. `coverage`: minutes without a bar by reason, and a row a session
     (loaders.gaps_report). Raises ReportError when the funnel does not add up or an input contradicts another.
     """
     from pipelines.report.figures import draw_figures  # the plotting library: a run that finds all cached needs none
@@ -80,6 +82,7 @@ def report_content(
         "reference": None if reference is None else reference.model,
         "hindsight": finite(hindsight),
         "rankings": [ranking_section(strategy, ranking) for strategy, ranking in rankings.items()],
+        "selections": [selection_section(strategy, selection) for strategy, selection in selections.items()],
         "trial_sharpe_deviation": trial_sharpe_deviation(rankings),
         "training": training_section(training),
         "information": records(information),

@@ -100,7 +100,7 @@ def verdict(document: Mapping[str, Any], ledger: Mapping[str, int]) -> dict[str,
             {"model": entry["model"], "words": words, "beats_flat": beats, "p_value": entry["test"]["p_value"]}
         )
     return {
-        "headline": _headline([entry["model"] for entry in judged if entry["beats_flat"]], len(judged)),
+        "headline": headline([entry["model"] for entry in judged if entry["beats_flat"]], len(judged)),
         "looks": _looks(ledger["test_looks"], len(document["models"])),
         "error_rate": 1.0 - CONFIDENCE,
         "trials": trials,
@@ -110,7 +110,8 @@ def verdict(document: Mapping[str, Any], ledger: Mapping[str, int]) -> dict[str,
     }
 
 
-def _headline(winners: Sequence[str], judged: int) -> str:
+def headline(winners: Sequence[str], judged: int) -> str:
+    """How many of the models that were judged beat flat, and which."""
     if not judged:
         return "No model was evaluated on the test rows."
     if not winners:

@@ -1,6 +1,7 @@
 """The tables of the report as JSON values: data, folds, rolls, rankings, training, information."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 from pipelines.report.document import finite
 from pipelines.report.errors import ReportError
 from pipelines.report.types import Ranking
+from pipelines.steps.selecting import SelectionOverfitting
+from pipelines.steps.sweep_summary import NUMBER
 from validation.findings import finding_lines
 
 FIRST_FINDINGS = 20
@@ -87,25 +90,23 @@ def ranking_section(strategy: str, ranking: Ranking) -> dict[str, Any]:
     missing = [name for name in (*ranking.parameters, ranking.metric) if name not in ranking.table.columns]
     if missing:
         raise ReportError(f"ranking of {strategy}: columns {missing} are not among {list(ranking.table.columns)}")
-    values = ranking.table[ranking.metric].astype("float64")
-    values = values.where(np.isfinite(values))
-    defined = values.dropna()
-    order = defined.sort_values(ascending=False, kind="stable").index[:BEST_ROWS]
+    shown = ranking.table[[name for name in ranking.table.columns if name != NUMBER]]
     return {
         "strategy": strategy,
         "metric": ranking.metric,
         "parameters": list(ranking.parameters),
         "sessions_per_year": float(ranking.sessions_per_year),
-        "combinations": len(values),
-        "undefined": int(values.isna().sum()),
-        "positive": int((defined > 0).sum()),
-        "median": finite(float(defined.median())) if len(defined) else None,
-        "best_rows": records(ranking.table.loc[order]),
-        "heat_map": heat_map(ranking, values),
+        "search": ranking.search,
+        "combinations": ranking.trials,
+        "undefined": ranking.undefined,
+        "positive": ranking.positive,
+        "median": finite(ranking.median),
+        "best_rows": records(shown.head(BEST_ROWS)),
+        "heat_map": heat_map(ranking),
     }
 
 
-def heat_map(ranking: Ranking, values: pd.Series) -> dict[str, Any] | None:
+def heat_map(ranking: Ranking) -> dict[str, Any] | None:
     """Best value of the metric on the grid of the first two parameters (one: a single row); None without parameters.
 
     `values` [y][x] is None where every combination of the cell is undefined; `best` is [x index, y index].
@@ -113,25 +114,26 @@ def heat_map(ranking: Ranking, values: pd.Series) -> dict[str, Any] | None:
     if not ranking.parameters:
         return None
     names = ranking.parameters[:2]
-    keys = [ranking.table[name] for name in names]
-    axes = [sorted(key.unique().tolist()) for key in keys]
+    keys = [ranking.cells[side].to_numpy(dtype=np.float64) for side in ("x", "y")]
+    axes: list[Any] = [np.unique(key) for key in keys]
     cells = np.full([len(axis) for axis in axes], np.nan)
-    places = [
-        key.map({value: place for place, value in enumerate(axis)}).to_numpy()
-        for key, axis in zip(keys, axes, strict=True)
-    ]
-    np.fmax.at(cells, tuple(places), values.to_numpy(dtype=np.float64))
-    if len(names) == 1:
-        cells, axes = cells[:, None], [*axes, [""]]
+    cells[tuple(np.searchsorted(axis, key) for axis, key in zip(axes, keys, strict=True))] = ranking.cells["value"]
+    axes = [[int(value) if value.is_integer() else value for value in axis.tolist()] for axis in axes]
     best = None
     if np.isfinite(cells).any():
-        best = [int(place) for place in np.unravel_index(np.nanargmax(cells), cells.shape)]
+        place = np.nanargmax(cells if ranking.more_is_better else -cells)
+        best = [int(index) for index in np.unravel_index(place, cells.shape)]
     return {
         "x": {"name": names[0], "values": axes[0]},
-        "y": {"name": names[1] if len(names) > 1 else "", "values": axes[1]},
+        "y": {"name": names[1], "values": axes[1]} if len(names) > 1 else {"name": "", "values": [""]},
         "values": [[plain(cell) for cell in row] for row in cells.T],
         "best": best,
     }
+
+
+def selection_section(strategy: str, selection: SelectionOverfitting) -> dict[str, Any]:
+    """The probability that the choice of a strategy's best combination overfits, as JSON values."""
+    return {"strategy": strategy, **asdict(selection)}
 
 
 def training_section(training: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

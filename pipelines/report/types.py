@@ -37,13 +37,46 @@ class Evaluation:
 class Ranking(Protocol):
     """All combinations of one strategy on the validation rows.
 
-    `table` has a row a combination: the columns named in `parameters` (in the order of the grid's axes), then metrics;
-    `metric` names the column the ranking sorts by, larger is better; `sessions_per_year` annualised the metrics.
+    `table` has the best, best first: the columns named in `parameters` (in the order of the grid's axes), then metrics;
+    `metric` names the column the ranking sorts by, larger is better where `more_is_better`; `sessions_per_year`
+    annualised the metrics.
     """
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row a combination."""
+        """A row for each of the best combinations."""
+
+    @property
+    def more_is_better(self) -> bool:
+        """Whether larger is better."""
+
+    @property
+    def trials(self) -> int:
+        """The number of combinations tried."""
+
+    @property
+    def undefined(self) -> int:
+        """For how many the metric has no value."""
+
+    @property
+    def positive(self) -> int:
+        """For how many it is above 0."""
+
+    @property
+    def median(self) -> float:
+        """Its median over those that have a value; NaN where none has."""
+
+    @property
+    def sharpes(self) -> pd.DataFrame:
+        """How many Sharpe ratios fall into each bucket (bucket, count; `pipelines.steps.sweep_summary`)."""
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """The metric's best value (value, NaN for none) at values of the first two parameters (x, y)."""
+
+    @property
+    def search(self) -> str:
+        """What was searched, in words."""
 
     @property
     def parameters(self) -> Sequence[str]:

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pipelines.report.types import Evaluation, Ranking
+from pipelines.steps.sweep_summary import middle
 from training.bootstrap import Interval, block_length, mean_interval, stationary_rows
 from training.statistics import sharpe_ratio
 from training.verdict import verdict
@@ -95,16 +96,18 @@ def profit_test(evaluation: Evaluation, seed: int) -> dict[str, Any]:
 
 
 def trial_sharpe_deviation(rankings: Mapping[str, Ranking]) -> float | None:
-    """Standard deviation (ddof=1) of all combinations' Sharpe ratios on validation rows, per session.
+    """Standard deviation (ddof=1) of all combinations' Sharpe ratios on validation rows, per session, within 0.1 %.
 
-    Rankings hold yearly ratios in the column `sharpe`, each of its own number of sessions a year. None when fewer than
-    two combinations have one.
+    Rankings hold how many yearly ratios fall into each bucket, each of its own number of sessions a year. None when
+    fewer than two combinations have one.
     """
-    columns = [
-        ranking.table["sharpe"].to_numpy(np.float64) / math.sqrt(ranking.sessions_per_year)
+    ratios = [
+        middle(ranking.sharpes["bucket"].to_numpy(dtype=np.int64)) / math.sqrt(ranking.sessions_per_year)
         for ranking in rankings.values()
-        if "sharpe" in ranking.table
     ]
-    ratios = np.concatenate(columns) if columns else np.empty(0)
-    ratios = ratios[np.isfinite(ratios)]
-    return float(ratios.std(ddof=1)) if len(ratios) > 1 else None
+    counts = [ranking.sharpes["count"].to_numpy(dtype=np.int64) for ranking in rankings.values()]
+    ratio, count = (np.concatenate(parts) if parts else np.empty(0) for parts in (ratios, counts))
+    if count.sum() < 2:
+        return None
+    mean = float(ratio @ count) / float(count.sum())
+    return math.sqrt(float((ratio - mean) ** 2 @ count) / float(count.sum() - 1))

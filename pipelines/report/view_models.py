@@ -6,6 +6,7 @@ from typing import Any
 
 from pipelines.report.formats import UNDEFINED, number, parameter
 from pipelines.report.metrics_table import METRICS, metric_row
+from pipelines.report.view_selection import selection_notes, selection_table
 from pipelines.report.view_tables import Table
 
 MAIN_METRICS = ("net_profit", "sharpe", "max_drawdown", "trades", "win_rate", "exposure")
@@ -37,6 +38,8 @@ def model_values(report: Mapping[str, Any]) -> dict[str, Any]:
         "information_undefined": any(row["ic"] is None or row["low"] is None for row in report["information"]),
         "overfitting": overfitting_table(report["overfitting"]),
         "overfitting_facts": overfitting_facts(report),
+        "selections": selection_table(report["selections"]),
+        "selection_notes": selection_notes(report["selections"]),
     }
 
 
@@ -175,7 +178,7 @@ def sweep(report: Mapping[str, Any], place: int) -> dict[str, Any]:
     ranking = report["rankings"][place]
     unit, currency = metric_row(ranking["metric"]).unit, report["currency"]
     defined = ranking["combinations"] - ranking["undefined"]
-    facts = [f"{number(ranking['combinations'], 'count')} combinations"]
+    facts = [f"{number(ranking['combinations'], 'count')} combinations, {ranking['search']}"]
     if ranking["undefined"]:
         facts.append(f"{number(ranking['undefined'], 'count')} undefined and never ranked")
     if defined:

@@ -6,6 +6,7 @@ import pandas as pd
 from loaders.outrights import OutrightBars
 from loaders.roll import RolledBars
 from pipelines.steps.feature_set import FeatureSet, gate_feature_set
+from validation.errors import ValidationError
 from validation.sanitise import Sanitised
 from validation.schemas import check_table
 
@@ -21,7 +22,12 @@ def gate_rolled(value: RolledBars, where: str) -> None:
 
 
 def gate_sanitised(value: Sanitised, where: str) -> None:
-    """Check the accepted bars and the findings of layer 1."""
+    """Check the accepted bars and the findings of layer 1; raises ValidationError where no bar is left."""
+    if len(value.quarantine) and not len(value.accepted):
+        raise ValidationError(
+            f"layer 1 rejects all {len(value.quarantine)} bars ({value.report['rejected']}); check the files, and "
+            "instrument.bars: its tick_size and allow_nonpositive"
+        )
     check_table(value.accepted, "accepted")
     check_table(value.findings, "findings")
 

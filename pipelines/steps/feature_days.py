@@ -151,6 +151,8 @@ def _findings_between(findings: pd.DataFrame, times: NDArray[np.int64]) -> dict[
     """Findings of the bars with these times as JSON values by column: mostly none, and a Parquet file costs as much as all
     else of a day.
     """
+    if not len(findings):
+        return {}
     at = _nanoseconds(findings)
     mine = findings.assign(ts_event=at)[np.isin(at, times)]
     return {str(name): mine[name].tolist() for name in mine.columns} if len(mine) else {}

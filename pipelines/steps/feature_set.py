@@ -12,6 +12,7 @@ from kernels.features.selection import FeatureColumns, FeatureSettings, feature_
 from kernels.features.targets import targets
 from kernels.features.validity import valid_rows
 from validation.features import bound_features
+from validation.findings import joined_findings
 from validation.gate import gate_features, gate_targets
 from validation.returns import clamp_returns
 
@@ -84,7 +85,7 @@ def feature_set(
         targets=targets(masked_bars, np.asarray(clamped.returns)),
         bars=masked_bars,
         names=columns.names,
-        findings=pd.concat([clamped.findings, findings], ignore_index=True),
+        findings=joined_findings([clamped.findings, findings]),
         valid=valid if known is None else valid & known,
         has_flow=np.asarray(columns.has_flow),
         limit=limit,

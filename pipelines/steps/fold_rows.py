@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from loaders.types import BAR_COLUMNS
 from pipelines.steps.feature_set import FeatureSet
+from training.errors import FoldError
 from training.folds import Fold, FoldSettings, fold_report, select_fold, walk_forward
 from validation.gate import gate_features
 from validation.normalise import Normaliser, fit_normaliser, normalise
@@ -40,7 +42,9 @@ def fold_table(feature_set: FeatureSet, settings: FoldSettings) -> FoldTable:
     A later row that is not valid stays in its fold, where it is held through: models decide on valid rows only.
     """
     valid = np.asarray(feature_set.valid)
-    first = int(np.argmax(valid)) if valid.any() else len(valid)
+    if not valid.any():
+        raise FoldError(_why_none_is_valid(feature_set))
+    first = int(np.argmax(valid))
     times = feature_set.bars["ts_event"]
     cut = walk_forward(times.iloc[first:], settings)
     folds = tuple(
@@ -53,6 +57,17 @@ def fold_table(feature_set: FeatureSet, settings: FoldSettings) -> FoldTable:
         for fold in cut
     )
     return FoldTable(folds, [fold_report(fold, times, settings) for fold in folds])
+
+
+def _why_none_is_valid(feature_set: FeatureSet) -> str:
+    bars = feature_set.bars
+    empty = [str(name) for name in bars.columns if name not in BAR_COLUMNS and bars[name].isna().all()]
+    reason = (
+        f"exogenous column {', '.join(empty)} has no value that was known by the end of the bars"
+        if empty
+        else "the bars are fewer than the longest look-back, or each look-back holds a missing value"
+    )
+    return f"none of the {len(bars)} rows of the feature set may be seen by a model: {reason}; load more or other data"
 
 
 def fold_rows(table: FoldTable, index: int) -> Fold:

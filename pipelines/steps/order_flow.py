@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from kernels.features.book_flow import BookEvents, Trades, bar_flow
 from kernels.features.order_flow import BarFlow
-from loaders.dbn import scan_book, scan_trades
+from loaders.flow_events import LEVELS, ContractEvents, EventScan
 from loaders.layouts import MBP_10, TBBO, TRADES
-from loaders.records import open_dbn
 
-LEVELS = 10
 SECOND = 1_000_000_000
 TRADE_SOURCES = (TRADES, TBBO, MBP_10)  # trades are counted from the files of the first of these schemas that there is
 Events = TypeVar("Events", BookEvents, Trades)
@@ -43,13 +41,11 @@ def file_flow(flow_file: Path, definition_files: Sequence[Path], root: str, bar_
 
     Raises DataError and DamagedFileError as the loaders.
     """
-    schema = open_dbn(flow_file).metadata.schema
-    places = [flow_file, *definition_files]
-    scan = scan_book(places, root) if schema == MBP_10 else scan_trades(places, root)
+    scan = EventScan(flow_file, definition_files, root)
     found: dict[tuple[int, str], _Contract] = {}
-    for piece in scan:
-        for (expiry, contract), rows in piece.groupby(["expiry", "contract"], sort=True):
-            found.setdefault((int(expiry), str(contract)), _Contract(bar_seconds * SECOND)).add(rows, schema == MBP_10)
+    for events in scan:
+        key = (events.expiry, events.contract)
+        found.setdefault(key, _Contract(bar_seconds * SECOND)).add(events)
     names = sorted(found)
     made = [found[name].finish() for name in names]
     counts = [len(starts) for starts, _ in made]
@@ -59,7 +55,7 @@ def file_flow(flow_file: Path, definition_files: Sequence[Path], root: str, bar_
         "contract": pd.Series(np.repeat([contract for _, contract in names], counts), dtype="str"),
         "expiry": np.repeat(np.array([expiry for expiry, _ in names], np.int32), counts),
     })
-    return FileFlow(bars, joined([flow for _, flow in made]), {"schema": schema, "records": scan.report.records})
+    return FileFlow(bars, joined([flow for _, flow in made]), {"schema": scan.schema, "records": scan.records})
 
 
 def bar_order_flow(files: list[FileFlow], bars: pd.DataFrame) -> BarFlow:
@@ -131,7 +127,9 @@ def _of_series(
     return at[rows[named]], rows[named]
 
 
-_NO_ROWS: pd.DataFrame = pd.DataFrame({"size": np.zeros(0), "side": np.zeros(0, np.int8)})
+_NO_SIZES = np.zeros((0, LEVELS))
+NO_BOOK = BookEvents(np.zeros(0, np.int64), _NO_SIZES, _NO_SIZES, _NO_SIZES, _NO_SIZES)
+NO_TRADES = Trades(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int8))
 
 
 @dataclass
@@ -139,24 +137,22 @@ class _Contract:
     """The events of one contract that lie in no finished bar yet, behind the one before them, and the bars finished."""
 
     interval: int
-    book: BookEvents = field(default_factory=lambda: _events(_NO_ROWS, np.zeros(0, np.int64)))
-    trades: Trades = field(default_factory=lambda: _trades(_NO_ROWS, np.zeros(0, np.int64)))
+    book: BookEvents = NO_BOOK
+    trades: Trades = NO_TRADES
     newest: int | None = None
     start: int = 0
     made: list[tuple[NDArray[np.int64], BarFlow]] = field(default_factory=list)
 
-    def add(self, rows: pd.DataFrame, has_book: bool) -> None:
-        """Take the next rows of the file, and finish the bars before the one that the last of them lies in."""
-        ts = nanoseconds(rows["ts_recv"])
+    def add(self, events: ContractEvents) -> None:
+        """Take the next events of the file, and finish the bars before the one that the last of them lies in."""
+        ts = events.ts_recv
         if self.newest is None:
             self.start = int(ts[0]) // self.interval * self.interval
         ts = np.maximum.accumulate(ts if self.newest is None else np.maximum(ts, self.newest))
         self.newest = int(ts[-1])
-        if has_book:
-            self.book = _chained(self.book, _events(rows, ts))
-            real = ((rows["action"] == "T") & rows["price"].notna()).to_numpy()
-            rows, ts = rows[real], ts[real]
-        self.trades = _chained(self.trades, _trades(rows, ts))
+        if events.book:
+            self.book = _chained(self.book, BookEvents(ts, *events.book.values()))
+        self.trades = _chained(self.trades, Trades(ts[events.traded], events.size, events.side))
         self._finish_before(self.newest // self.interval * self.interval)
 
     def finish(self) -> tuple[NDArray[np.int64], BarFlow]:
@@ -175,16 +171,6 @@ class _Contract:
         standing = max(int(np.searchsorted(self.book.ts, self.start)) - 1, 0)
         self.book = _cut(self.book, standing)
         self.trades = _cut(self.trades, int(np.searchsorted(self.trades.ts, self.start)))
-
-
-def _events(rows: pd.DataFrame, ts: NDArray[np.int64]) -> BookEvents:
-    sides = ("bid_px", "bid_sz", "ask_px", "ask_sz")
-    levels = [[f"{side}_{level:02}" for level in range(LEVELS)] for side in sides]
-    return BookEvents(ts, *(rows.reindex(columns=names).to_numpy(np.float64) for names in levels))
-
-
-def _trades(rows: pd.DataFrame, ts: NDArray[np.int64]) -> Trades:
-    return Trades(ts, rows["size"].to_numpy(np.float64), rows["side"].to_numpy(np.int8))
 
 
 def _chained(before: Events, after: Events) -> Events:

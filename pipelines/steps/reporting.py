@@ -22,6 +22,7 @@ from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.fold_rows import FoldTable, NormalisedFeatures
 from pipelines.steps.level_shifts import level_shifts
 from pipelines.steps.modelling import LinearResult
+from pipelines.steps.selecting import SelectionOverfitting
 from pipelines.steps.sweeping import StrategyRanking
 from training.policy import Policy
 from validation.sanitise import Sanitised
@@ -51,6 +52,7 @@ def fold_report_content(
     fold: int,
     normalised: NormalisedFeatures,
     rankings: list[StrategyRanking],
+    selections: list[SelectionOverfitting],
     strategy_models: list[Evaluation],
     policies: list[Policy],
     policy_models: list[Evaluation],
@@ -74,6 +76,7 @@ def fold_report_content(
         rolls=rolls(rolled),
         coverage={**gaps.report, "sessions": records(gaps.coverage)},
         rankings=dict(zip(strategies, rankings, strict=True)),
+        selections=dict(zip(strategies, selections, strict=True)),
         evaluations=[*benchmarks, *strategy_models, linear.evaluation, *policy_models],
         training=[
             {"seed": policy.seed, "history": policy.history, "chosen_step": policy.chosen_step} for policy in policies

@@ -1,18 +1,21 @@
-"""A strategy's sweep on validation rows, in chunks, and the ranking of all of its combinations."""
+"""A strategy's sweep on validation rows, in chunks that keep what is needed, and the ranking of all its combinations."""
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kernels.dispatch import FallbackWarning
 from kernels.execution import Costs, Execution, Instrument
 from kernels.strategies import named_strategy
-from kernels.sweep import combinations, sweep, warm_up
+from kernels.sweep import sweep
 from pipelines.machine import Machine
+from pipelines.steps.searching import Grid, SweepSearch, numbered
+from pipelines.steps.sweep_summary import NUMBER, SweepSummary, better, joined, median, summary
 from training.folds import Fold
+from training.overfitting import BLOCKS
 
 METRICS = (
     "net_profit",
@@ -40,15 +43,22 @@ NOTED = ("executor", "why", "fallback_reason", "combinations", "bar_steps", "bar
 """Of a sweep's profile, what the record of a run keeps."""
 
 
+FEWEST_BLOCKS = 6
+"""Blocks of sessions below which the probability of overfitting is not computed: their halves are too few."""
+
+
 @dataclass(frozen=True)
 class SweepChunk:
-    """Some combinations of a strategy: a row each with parameters, then metrics; `start` is the warm-up of the whole grid.
+    """What is kept of some combinations of a strategy: `summary` of all of them, and of those judged for overfitting sums
+    and squares [combinations, blocks] of session returns; `counts` [blocks] are the sessions of each block.
 
     `sessions_per_year` is the number that annualised the metrics.
     """
 
-    table: pd.DataFrame
-    start: int
+    summary: SweepSummary
+    sums: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    counts: NDArray[np.int64]
     sessions_per_year: float
 
 
@@ -56,31 +66,46 @@ class SweepChunk:
 class StrategyRanking:
     """All combinations of a strategy on validation rows.
 
-    `best` holds the parameters of the best by `metric` (empty where no combination has a defined value); `trials` is what
-    the ledger counts; `sessions_per_year` is the number that annualised the metrics.
+    `table` holds the best by `metric`, best first (`more_is_better`): NUMBER, parameters, metrics; `best` the parameters
+    of the first (empty where no combination has a defined value). `trials` counts the combinations that were tried, which
+    is what the ledger counts; the metric is undefined for `undefined` of them and above 0 for `positive`. `median`,
+    `sharpes` and `cells`: see `SweepSummary`. `sums`, `squares`, `counts`: see `SweepChunk`. `search` says what was tried.
     """
 
     table: pd.DataFrame
     parameters: tuple[str, ...]
     metric: str
+    more_is_better: bool
     best: dict[str, float]
     start: int
     trials: int
+    undefined: int
+    positive: int
+    median: float
+    sharpes: pd.DataFrame
+    cells: pd.DataFrame
+    sums: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    counts: NDArray[np.int64]
     sessions_per_year: float
+    search: str
 
 
-def own_grid(grid: Mapping[str, tuple[float, ...]], place: Mapping[str, int | str]) -> dict[str, tuple[float, ...]]:
-    """Return the axes that the strategy at this place declares: the values of others do not touch its sweep."""
-    declared = named_strategy(str(place["strategy"])).parameters
-    return {name: tuple(grid[name]) for name in declared}
+def blocks_of(sessions: int) -> int:
+    """Return how many blocks so many sessions are cut into: at most 16, even, two sessions each; 0 for too few."""
+    blocks = min(BLOCKS, sessions // 4 * 2)
+    return blocks if blocks >= FEWEST_BLOCKS else 0
 
 
 def sweep_chunk(
     bars: pd.DataFrame,
     fold: Fold,
+    searched: SweepSearch,
     strategy: str,
     chunk: int,
-    grid: Mapping[str, tuple[float, ...]],
+    grid: Grid,
+    rank_by: str,
+    keep: int,
     chunk_combinations: int,
     contract: Instrument,
     costs: Costs,
@@ -92,14 +117,15 @@ def sweep_chunk(
 ) -> SweepChunk:
     """Score one chunk of a strategy's combinations on the fold's validation rows; indicators run from the first bar.
 
-    Bars after the validation rows are cut off before the sweep sees them. Which executor ran, and why, is noted with
-    `machine`, whose calibration "auto" decides by; the result is the same whichever it was.
+    Bars after the validation rows are cut off before the sweep sees them. The `keep` best are kept. Which executor ran,
+    and why, is noted with `machine`, by whose calibration "auto" decides and "cuda" tells whether it pays.
     """
-    here = machine or Machine()
-    made = named_strategy(strategy)
-    table = combinations(grid, made)
-    start = warm_up(made, table)
-    rows = table.iloc[chunk * chunk_combinations : (chunk + 1) * chunk_combinations].reset_index(drop=True)
+    here, made = machine or Machine(), named_strategy(strategy)
+    low = chunk * chunk_combinations
+    numbers, rows = numbered(strategy, grid, searched.table, low, min(low + chunk_combinations, searched.size))
+    names, blocks = tuple(dict.fromkeys((*METRICS, rank_by))), _blocks(bars, fold, searched.start)
+    if not len(rows):
+        return _nothing(strategy, grid, names, rank_by, keep)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FallbackWarning)  # noted below; the command says it once for all chunks
         result = sweep(
@@ -110,30 +136,70 @@ def sweep_chunk(
             instrument=contract,
             capital=capital,
             execution=execution,
-            metrics=list(METRICS),
+            metrics=list(names),
             windows=[fold.validation],
             returns="session",
             executor=executor,
             allow_fallback=allow_fallback,
-            calibration=here.calibration(1) if executor == "auto" else None,
-            start=start,
+            calibration=here.calibration(1) if executor in ("auto", "cuda") else None,
+            start=searched.start,
             threads=1,
+            blocks=blocks or None,
         )
     here.note(**{name: result.profile[name] for name in NOTED})
-    return SweepChunk(result.table, start, float(result.profile["periods_per_year"]))
+    table = result.table.copy()
+    table.insert(0, NUMBER, numbers)
+    kept = summary(table, made.parameters, [grid[name] for name in made.parameters], rank_by, keep)
+    yearly = float(result.profile["periods_per_year"])
+    if not blocks:
+        return SweepChunk(kept, *_no_sums(), yearly)
+    found = result.session_sums()[np.flatnonzero(np.isin(numbers, searched.judged))]
+    return SweepChunk(kept, found.sums, found.squares, found.counts, yearly)
 
 
-def strategy_ranking(chunks: list[SweepChunk], strategy: str, rank_by: str) -> StrategyRanking:
-    """Join the chunks in the order of the grid and name the best combination; ties go to the earlier one, NaN never wins."""
-    table = pd.concat([chunk.table for chunk in chunks], ignore_index=True)
+def _nothing(strategy: str, grid: Grid, names: tuple[str, ...], rank_by: str, keep: int) -> SweepChunk:
+    """A chunk of which the strategy's constraint leaves nothing."""
+    parameters = named_strategy(strategy).parameters
+    empty = pd.DataFrame({name: np.empty(0) for name in (NUMBER, *parameters, *names)})
+    kept = summary(empty, parameters, [grid[name] for name in parameters], rank_by, keep)
+    return SweepChunk(kept, *_no_sums(), 0.0)
+
+
+def _no_sums() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    return np.empty((0, 0)), np.empty((0, 0)), np.empty(0, np.int64)
+
+
+def strategy_ranking(
+    chunks: list[SweepChunk], searched: SweepSearch, strategy: str, rank_by: str, keep: int
+) -> StrategyRanking:
+    """Join the chunks and name the best combination; ties go to the earlier one, NaN never wins."""
     parameters = tuple(named_strategy(strategy).parameters)
-    if rank_by not in table.columns:
-        raise ValueError(f"sweep.rank_by={rank_by} is not a metric of the sweep; choose one of {', '.join(METRICS)}")
-    scores = table[rank_by].to_numpy(dtype=np.float64)
-    best: dict[str, float] = {}
-    if np.isfinite(scores).any():
-        row = table.iloc[int(np.nanargmax(np.where(np.isinf(scores), np.nan, scores)))]
-        best = {name: float(row[name]) for name in parameters}
+    whole = joined([chunk.summary for chunk in chunks], rank_by, keep)
+    if whole.combinations != searched.combinations:
+        raise ValueError(f"{strategy}: {whole.combinations} combinations were scored of {searched.combinations} searched")
+    some = [chunk for chunk in chunks if chunk.summary.combinations]
     return StrategyRanking(
-        table, parameters, rank_by, best, chunks[0].start, len(table), chunks[0].sessions_per_year
+        table=whole.best,
+        parameters=parameters,
+        metric=rank_by,
+        more_is_better=better(rank_by),
+        best={name: float(whole.best[name].iloc[0]) for name in parameters} if len(whole.best) else {},
+        start=searched.start,
+        trials=whole.combinations,
+        undefined=whole.undefined,
+        positive=whole.positive,
+        median=median(whole.values),
+        sharpes=whole.sharpes,
+        cells=whole.cells,
+        sums=np.concatenate([chunk.sums for chunk in some]),
+        squares=np.concatenate([chunk.squares for chunk in some]),
+        counts=np.asarray(some[0].counts),
+        sessions_per_year=some[0].sessions_per_year,
+        search=searched.words,
     )
+
+
+def _blocks(bars: pd.DataFrame, fold: Fold, start: int) -> int:
+    """Blocks of the sessions that are scored: those of the validation rows from the first target on."""
+    session = bars["session"].to_numpy()[max(fold.validation[0], start) : fold.validation[1]]
+    return blocks_of(int((session[1:] != session[:-1]).sum()) + 1)

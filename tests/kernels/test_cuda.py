@@ -138,6 +138,24 @@ def test_a_scan_says_so_and_stays_near(precision, program_cache):
         assert found.best("sharpe").name == exact.best("sharpe").name
 
 
+def test_sums_over_blocks_equal_numpy(program_cache, same_bits):
+    case = CASES[-1]
+    found, expected = (case.run(executor, cache=program_cache, blocks=3) for executor in ("cuda", "numpy"))
+    assert same_tables(found.table, expected.table)
+    for window in range(len(expected.windows)):
+        one, two = found.session_sums(window), expected.session_sums(window)
+        assert same_bits(one.sums, two.sums) and same_bits(one.squares, two.squares) and one.squares.any()
+
+
+def test_the_top_of_a_mixed_scan_is_confirmed(program_cache):
+    case = replace(CASES[-1], gaps=0)
+    exact, found = (
+        case.run("cuda", cache=program_cache, precision=precision, rank_by="sharpe", confirm=50, top=3)
+        for precision in ("fp64", "mixed")
+    )
+    assert same_tables(found.table, exact.table) and found.profile["precision"] == "mixed"
+
+
 def test_calibration_orders_small_and_large_sweeps(program_cache):
     cuda = measure(CudaExecutor(program_cache).run, 2**16, 1_000)
     slow = measure(functools.partial(numpy_executor.run), 2**8, 200)

@@ -45,6 +45,7 @@ def test_a_grid_too_small_for_the_gpu_asked_for_names_the_break_even():
     small = chosen("cuda", lanes=10)
     # 50 * 1,000 * lanes / 1e9 > 0.01 + … from 201 lanes on; the next power of two
     assert small.executor == "cuda" and small.break_even == 256
+    assert small.why == "asked for, though the CPU is estimated faster below about 256 combinations"
     assert chosen("cuda", lanes=100_000).break_even is None
 
 

@@ -1,4 +1,4 @@
-"""Heat maps, neighbours, stability, pictures, files and session sums, each against values got by hand."""
+"""Heat maps, neighbours, stability, pictures and files, each against values got by hand."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,6 @@ from kernels.plots import plot_heat_map, plot_parallel, plot_stability
 from kernels.result_file import read_parquet, write_parquet
 from kernels.strategies import ema_cross, zscore_reversion
 from kernels.sweep import sweep
-from training.overfitting import block_sums, probability_of_backtest_overfitting
 
 GRID = {"window": [5, 9, 14], "entry": [0.8, 1.3, 2.0], "exit": [-0.2, 0.4]}
 
@@ -88,31 +87,6 @@ def test_a_trace_sums_to_the_numbers_of_the_table(result):
         position = scored["position"].to_numpy()
         closed = (position[:-1] != 0) & (position[:-1] * position[1:] <= 0)
         assert closed.sum() == table["trades"]
-
-
-def test_session_sums_are_those_of_the_session_returns(result):
-    rows = list(range(18))
-    sums, squares, counts = result.session_sums(rows, blocks=4)
-    returns = []
-    for row in rows:
-        profit = result.sessions(row)["profit"].to_numpy()
-        equity = 100_000.0 + np.cumsum(profit)
-        returns.append(profit / np.concatenate([[100_000.0], equity[:-1]]))
-    expected = block_sums(np.array(returns), 4)
-    for found, wanted in zip((sums, squares, counts), expected, strict=True):
-        np.testing.assert_array_equal(found, wanted)
-    mean = sums.sum(axis=1) / counts.sum()
-    spread = (squares.sum(axis=1) - counts.sum() * mean**2) / (counts.sum() - 1)
-    table = result.table["sharpe"].iloc[:18].to_numpy()
-    traded = ~np.isnan(table)
-    sharpe = mean[traded] / np.sqrt(spread[traded]) * np.sqrt(result.profile["periods_per_year"])
-    assert traded.sum() > 9 and not squares[~traded].any()
-    np.testing.assert_allclose(sharpe, table[traded], rtol=1e-9)
-    assert 0.0 <= probability_of_backtest_overfitting(sums, squares, counts).probability <= 1.0
-    with pytest.raises(MetricError, match="36 sessions are too few for 20 blocks"):
-        result.session_sums(rows, blocks=20)
-    with pytest.raises(MetricError, match="one window"):
-        result.session_sums([0, 18])
 
 
 def test_a_result_comes_back_from_its_file(result, tmp_path, same_bits):

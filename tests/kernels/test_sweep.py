@@ -121,6 +121,7 @@ def test_chunks_change_no_bits(name, random_bars, contract, same_bits):
     small = scored(MADE[name](), bars, contract, grid=grid, executor="numpy", row_bytes=1500)
     assert same_bits(small.table, whole.table)
     assert whole.profile["chunks"] == 1 and (small.profile["chunks"] > 1 or not GRIDS[name])
+    assert whole.profile["row_bytes"] >= small.profile["row_bytes"] > 0 and whole.profile["row_bytes"] % (8 * 120) == 0
     start = warm_up(MADE[name](), grid)
     parts = [
         scored(MADE[name](), bars, contract, grid=grid.iloc[rows], executor="numpy", start=start).table

@@ -11,11 +11,14 @@ import pytest
 from kernels import top as top_module
 from kernels.bars import BarsError
 from kernels.execution import Instrument
+from kernels.executor import Run, Timed, host
 from kernels.expressions import col, param, where
 from kernels.grid import GridError, blocks, combinations, lattice
 from kernels.metrics import MetricError
+from kernels.numpy_executor import run as numpy_run
 from kernels.preparation import SweepError
 from kernels.progress import Progress, ProgressLines
+from kernels.runners import Runner
 from kernels.strategies import ema_cross, zscore_reversion
 from kernels.strategy import Strategy
 from kernels.sweep import sweep
@@ -57,15 +60,63 @@ def test_ties_go_to_the_earlier_combination_and_nan_is_never_kept(monkeypatch, r
     ("change", "message"),
     [
         ({"top": 0}, "top=0: keep at least one"),
-        ({"windows": [(0, 60), (60, 100)]}, "ranks one window, given 2"),
+        ({"confirm": 0}, "confirm=0: at least one"),
+        ({"blocks": 16}, "the best alone say nothing of the choice among all"),
         ({"rank_by": "trades"}, "rank_by='trades' is not among the metrics sharpe"),
-        ({"precision": "mixed", "executor": "cuda"}, "'mixed' without top"),
     ],
 )
 def test_what_cannot_be_ranked_is_refused(random_bars, contract, change, message):
     options = {"top": 3, "metrics": ["sharpe"], "executor": "numpy", **change}
     with pytest.raises(SweepError, match=message):
         sweep(zscore_reversion(), random_bars(3, bars=100), instrument=contract, grid=GRID, **options)
+
+
+@pytest.mark.parametrize("block", [1, 5, 1000])
+def test_of_several_windows_the_best_of_each_are_kept(monkeypatch, random_bars, contract, same_bits, block):
+    monkeypatch.setattr(top_module, "BLOCK", block)
+    bars = random_bars(3, bars=300, rolls=1)
+    options = {"instrument": contract, "grid": GRID, "metrics": METRICS, "executor": "numpy"}
+    windows = [(20, 120), (120, 210), (200, 300)]
+    whole = sweep(zscore_reversion(), bars, windows=windows, **options)
+    count = len(whole.table) // 3
+    of_window = [whole.table["sharpe"].to_numpy()[low : low + count] for low in range(0, 3 * count, count)]
+    wanted = sorted({int(place) for values in of_window for place in np.argsort(-values, kind="stable")[:2]})
+    assert 2 < len(wanted) < count and not any(np.isnan(values[wanted]).all() for values in of_window)
+    best = sweep(zscore_reversion(), bars, windows=windows, top=2, **options)
+    assert best.table["combination"].tolist() == 3 * wanted
+    rows = [window * count + place for window in range(3) for place in wanted]
+    assert same_bits(best.table[whole.table.columns], whole.table.iloc[rows])
+    assert list(best.table.columns[:2]) == ["scored_window", "combination"]
+    assert best.trace(len(wanted) + 1).equals(whole.trace(count + wanted[1]))
+    assert best.best("sharpe")["sharpe"] == whole.best("sharpe")["sharpe"]
+
+
+def test_mixed_precision_confirms_what_it_keeps(monkeypatch, random_bars, contract, same_bits):
+    def rounded(name, precision, *_):
+        def run(*arguments):
+            found = numpy_run(*arguments)
+            low = found.states.astype(np.float32).astype(np.float64) if precision == "fp32" else found.states
+            return Run(low, found.outputs)
+
+        return Runner(name, Timed(run), host(numpy_run))
+
+    monkeypatch.setattr("kernels.scoring.runner", rounded)
+    monkeypatch.setattr("kernels.scoring.cuda_refusal", lambda: None)
+    monkeypatch.setattr(top_module, "BLOCK", 4)
+    bars = random_bars(3, bars=300, rolls=1)
+    options = {"instrument": contract, "grid": GRID, "metrics": METRICS}
+    for windows in (None, [(20, 160), (160, 300)]):
+        exact = sweep(zscore_reversion(), bars, windows=windows, top=3, executor="numpy", **options)
+        found = sweep(
+            zscore_reversion(), bars, windows=windows, top=3, confirm=8, executor="cuda", precision="mixed", **options
+        )
+        assert same_bits(found.table, exact.table)  # the values are fp64's, so is their order
+        agreement = found.profile["rank_agreement"]
+        assert found.profile["precision"] == "mixed" and agreement["metric"] == "sharpe"
+        assert agreement["confirmed"] >= 8 and 0.9 < agreement["spearman"] <= 1.0
+        assert 0.0 < agreement["largest_difference"] < 1e-2
+        assert found.profile["combinations"] == 24 and found.profile["confirmation"]["combinations"] >= 8
+        assert found.trace(1).equals(exact.trace(1))
 
 
 def test_blocks_enumerate_the_grid_in_its_order():

@@ -17,7 +17,7 @@ POINT = 1_000_000_000
 MINUTE = 60_000_000_000
 OHLCV = np.dtype(dbn.OHLCVMsg._dtypes)
 BAR_BYTES = OHLCV.itemsize
-START, END = "2024-03-01", "2024-04-01"
+START, END = "2000-01-01", "2100-01-01"
 
 
 @dataclass(frozen=True)

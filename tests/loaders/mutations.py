@@ -165,6 +165,7 @@ def _flip_records(base: Base, rng: np.random.Generator) -> bytes:
     return base.head + body if base.framing is None else base.framing(base.head) + base.framing(body)
 
 
+_DAY, _LATEST = 86_400_000_000_000, 7_258_118_400_000_000_000
 _MUTATIONS: dict[str, Callable[[Base, np.random.Generator], bytes]] = {
     "bit flips": _flip, "cut": _cut, "cut between records": _cut_between_records, "bytes removed": _remove,
     "bytes repeated": _repeat, "junk": _junk, "zeros": _zeros, "foreign record": _foreign, "splice": _splice,
@@ -200,7 +201,7 @@ def judge(base: Base, mutant: bytes) -> Remains | None:
     if ((records["length"] != base.dtype.itemsize // 4) | (records["rtype"] != base.rtype)).any():
         return None
     names = [_symbol(decoded, record, base.schema) for record in records]
-    return Remains(records, [i for i in range(len(records)) if _wanted(base.schema, records[i], names[i])], names)
+    return Remains(records, [i for i in range(len(records)) if _wanted(base.schema, records[i], names[i], decoded)], names)
 
 
 def _decompress(mutant: bytes) -> bytes | None:
@@ -247,11 +248,14 @@ def _symbol(decoded: Any, record: Any, schema: str) -> str:
     return latest[2] if latest and day < latest[1] else ""
 
 
-def _wanted(schema: str, record: Any, name: str) -> bool:
+def _wanted(schema: str, record: Any, name: str, decoded: Any) -> bool:
     if schema == "definition":
         return True
     stamp = int(record["ts_event" if schema.startswith("ohlcv") else "ts_recv"])
     if stamp >= 2**63 or not _OUTRIGHT.fullmatch(name):
+        return False
+    first = 0 if decoded.start > _LATEST else decoded.start - _DAY
+    if stamp < first or stamp > min(_LATEST, _LATEST if decoded.end is None else decoded.end + _DAY):
         return False
     if schema.startswith("ohlcv"):
         return int(record["volume"]) < 2**63

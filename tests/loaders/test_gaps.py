@@ -1,5 +1,6 @@
 """Every minute without a bar has one reason, the right one, and filling is only done when asked."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,12 @@ from kernels.strategies import positions
 from kernels.sweep import sweep
 from loaders.continuous import continuous_bars
 from loaders.errors import DataError
+from loaders.files import list_data_files
 from loaders.gaps import REASONS, explain_gaps
 from loaders.gaps_report import gap_report
 from loaders.outrights import OutrightBars, outright_bars
 from loaders.roll import RollSettings, rolled_bars
+from loaders.sample import write_sample
 from loaders.sessions import SessionRule, session_minutes
 from loaders.sessions_calendar import trading_calendar
 from loaders.types import BAR_COLUMNS, nanoseconds, utc
@@ -35,9 +38,9 @@ def open_bars(first: str, last: str, holes: Holes = (), contract: str = "ESH4", 
     return pd.DataFrame({"ts_event": utc(ts), "contract": contract, "volume": np.int64(volume)})
 
 
-def explained(bars: pd.DataFrame, others: pd.DataFrame | None = None) -> list[tuple[str, str, int, str]]:
+def explained(bars: pd.DataFrame) -> list[tuple[str, str, int, str]]:
     ts = nanoseconds(bars["ts_event"])
-    table = explain_gaps(bars, trading_calendar(SessionRule(), ts.min(), ts.max()), others)
+    table = explain_gaps(bars, trading_calendar(SessionRule(), ts.min(), ts.max()))
     assert (table["minutes"] * MINUTE == (nanoseconds(table["end"]) - nanoseconds(table["start"]))).all()
     times = (table[name].dt.strftime("%m-%d %H:%M") for name in ("start", "end"))
     return list(zip(*times, table["minutes"], table["reason"], strict=True))
@@ -71,14 +74,36 @@ def test_a_quiet_contract_just_does_not_trade() -> None:
     assert {reason for *_, reason in explained(bars)} == {"no_trade"}
 
 
-def test_what_a_quieter_contract_trades_in_is_a_loss_of_the_busier_one() -> None:
-    hole = [("2024-03-05 10:00", "2024-03-05 10:01")]
-    bars = open_bars("2024-03-05 00:00", "2024-03-05 20:00", hole)
-    quiet = open_bars("2024-03-05 10:00", "2024-03-05 10:01", contract="ESM4", volume=1)
-    assert explained(bars, bars)[0][3] == "no_trade"
-    assert explained(bars, pd.concat([bars, quiet]))[0][3] == "missing"
-    busier = open_bars("2024-03-05 10:00", "2024-03-05 10:01", contract="ESM4", volume=10**9)
-    assert explained(bars, pd.concat([bars, busier]))[0][3] == "no_trade", "it trades where this one no longer does"
+def thin_market(seed: int, lost: Holes = ()) -> pd.DataFrame:  # type: ignore[assignment]
+    """Thirty sessions: a bar in all but 1 in 1,000 minutes of the day, in 97 % of those from 17:00 to 23:00 in Chicago."""
+    bars = open_bars("2024-03-04 23:00", "2024-04-15 21:00", lost)
+    hour = bars["ts_event"].dt.tz_convert("America/Chicago").dt.hour
+    chance = np.where(hour >= 17, 0.97, 0.999)
+    return bars[np.random.default_rng(seed).random(len(bars)) < chance].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_quiet_minutes_of_thin_hours_are_no_loss(seed: int) -> None:
+    found = pd.Series([reason for *_, minutes, reason, in explained(thin_market(seed)) if minutes < 60])
+    assert found.value_counts().to_dict().keys() == {"no_trade"}
+    assert len(found) > 200
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_lost_is_found_in_busy_and_in_thin_hours(seed: int) -> None:
+    lost = [("2024-03-12 15:00", "2024-03-12 15:05"), ("2024-03-20 01:00", "2024-03-20 01:08"),
+            ("2024-03-27 00:30", "2024-03-27 01:30"), ("2024-04-03 10:00", "2024-04-04 10:00")]
+    gaps = explained(thin_market(seed, lost))
+    missing = [(start, end) for start, end, _, reason in gaps if reason == "missing"]
+    assert len(missing) == 5, "the day's loss is cut by the break"
+    for (begin, finish), (start, end) in zip(lost[:3], missing, strict=False):
+        assert start <= begin[5:] and finish[5:] <= end
+
+
+def test_two_losses_side_by_side_do_not_hide_each_other() -> None:
+    holes = [("2024-03-05 10:00", "2024-03-05 11:00"), ("2024-03-05 11:06", "2024-03-05 12:00")]
+    assert [row[2:] for row in explained(open_bars("2024-03-05 00:00", "2024-03-05 20:00", holes))] == [
+        (60, "missing"), (54, "missing")]
 
 
 def test_near_the_ends_of_the_data_nothing_is_called_missing() -> None:
@@ -139,23 +164,20 @@ def market() -> OutrightBars:
 def test_coverage_accounts_for_every_open_minute_of_every_session() -> None:
     bars = market()
     reports = [{"schema": "ohlcv-1m"}]
-    result = gap_report([bars.bars], reports, rolled(bars), SessionRule())
+    result = gap_report(reports, rolled(bars), SessionRule())
     assert result.coverage.to_numpy().tolist() == [
-        [20240304, "ESH4", 1380, 1380, 0, 0, 0], [20240305, "ESH4", 1380, 1319, 0, 61, 0],
+        [20240304, "ESH4", 1380, 1380, 0, 0, 0], [20240305, "ESH4", 1380, 1319, 1, 60, 0],
         [20240306, "ESH4", 1380, 1380, 0, 0, 0], [20240307, "ESM4", 180, 180, 0, 0, 0]]
     assert result.report == {
-        "minutes": {"closed": 0, "holiday": 0, "half_day": 0, "maintenance": 180, "no_trade": 0, "missing": 61},
+        "minutes": {"closed": 0, "holiday": 0, "half_day": 0, "maintenance": 180, "no_trade": 1, "missing": 60},
         "bars": 4259, "outside": 0, "sessions": 4}
     assert result.gaps["contract"].tolist() == ["ESH4"] * 5
-    alone = OutrightBars(bars.bars[bars.bars["expiry"] == 202403].reset_index(drop=True), bars.listed, {})
-    quiet = gap_report([alone.bars], reports, rolled(alone), SessionRule()).coverage
-    assert quiet.loc[1, ["no_trade", "missing"]].tolist() == [1, 60], "without a witness a minute was quiet"
 
 
 def test_a_trade_outside_the_hours_is_counted_and_kept() -> None:
     rows = [("2024-03-04 21:58", "ESH4", 5000.0, 1), ("2024-03-04 22:30", "ESH4", 5001.0, 1),
             ("2024-03-04 23:01", "ESH4", 5002.0, 1)]
-    result = gap_report([part(rows).bars], [{"schema": "ohlcv-1m"}], rolled(part(rows)), SessionRule())
+    result = gap_report([{"schema": "ohlcv-1m"}], rolled(part(rows)), SessionRule())
     assert result.coverage.drop(columns="contract").to_numpy().tolist() == [
         [20240304, 2, 2, 1, 0, 1], [20240305, 2, 1, 1, 0, 0]]
     assert len(continuous_bars(accepted(rolled(part(rows)).bars), session=SessionRule())) == 3
@@ -164,13 +186,14 @@ def test_a_trade_outside_the_hours_is_counted_and_kept() -> None:
 def test_real_sessions_are_covered_as_they_were_traded(shared_data: Path) -> None:
     loaded = outright_bars(shared_data / "dbn/derived-lean/es-2013-2020.ohlcv-1m.dbn.zst", [], "ES", 0)
     result = rolled_bars([loaded], SessionRule(), RollSettings(months="HMUZ"))
-    coverage = gap_report([loaded.bars], [loaded.report], result, SessionRule()).coverage.set_index("session")
+    coverage = gap_report([loaded.report], result, SessionRule()).coverage.set_index("session")
     assert coverage["outside"].sum() == 0
     assert coverage.loc[20200106].to_dict() == {
         "contract": "ESH0", "open": 1365, "bars": 1365, "no_trade": 0, "missing": 0, "outside": 0}
     week = coverage.loc[20131007:20131011]
     assert (week["open"] == 1380).all()
-    assert (week["missing"] <= 3).all()
+    assert (week["missing"] == 0).all()
+    assert (week["no_trade"] > 0).all()
     assert coverage.loc[20131021, "missing"] == 1380, "a day that the file does not hold"
     assert (coverage["open"] == coverage["bars"] - coverage["outside"] + coverage["no_trade"] + coverage["missing"]).all()
 
@@ -226,3 +249,25 @@ def test_filling_needs_minute_bars() -> None:
     rows = [("2024-03-04 15:00:01", "ESH4", 5000.0, 5), ("2024-03-04 15:00:05", "ESH4", 5001.0, 5)]
     with pytest.raises(DataError, match=r"bar 2024-03-04T15:00:01\+00:00: does not start on a whole minute"):
         continuous_bars(accepted(rolled(part(rows)).bars), session=FORWARD)
+
+
+def test_the_sample_loses_nothing_and_what_is_taken_out_of_it_is_missing(tmp_path: Path) -> None:
+    write_sample(tmp_path, sessions=15)
+    bars = [file.path for file in list_data_files(tmp_path) if file.kind == "bars"]
+    parts = [outright_bars(path, (), "ES", at) for at, path in enumerate(bars)]
+    whole = rolled_bars(parts, SessionRule(), RollSettings(months="HMUZ"))
+    report = gap_report([part.report for part in parts], whole, SessionRule()).report["minutes"]
+    assert (report["missing"], report["no_trade"] > 20) == (0, True), "thin evenings have minutes without a trade"
+    ts = nanoseconds(whole.bars["ts_event"])
+    lost = np.zeros(len(ts), dtype=bool)
+    for begin, minutes in (("2024-03-05 02:00", 10), ("2024-03-06 15:00", 6), ("2024-03-07 04:00", 60)):
+        lost |= (ts >= ns(begin)) & (ts < ns(begin) + minutes * MINUTE)
+    cut = replace(whole, bars=whole.bars[~lost].reset_index(drop=True))
+    assert gap_report([part.report for part in parts], cut, SessionRule()).report["minutes"]["missing"] in range(76, 79)
+
+
+def test_a_calendar_that_ends_before_the_bars_is_refused() -> None:
+    bars = open_bars("2024-03-05 00:00", "2024-03-26 00:00").iloc[::60]
+    calendar = trading_calendar(SessionRule(), ns("2024-03-05"), ns("2024-03-06"))
+    with pytest.raises(ValueError, match=r"the calendar covers 2024-02-.* to 2024-03-1.*, the bars 2024-03-05T.* to 2024-03"):
+        explain_gaps(bars, calendar)

@@ -112,10 +112,31 @@ def test_equal_and_differing_duplicates_pass_through(path: Path) -> None:  # cas
 
 
 def test_rows_that_step_back_in_time_are_marked(path: Path) -> None:
-    minutes = (0, 1, 1, 3, 2, 3, 4)
-    rows = bars((f"2024-03-05 14:3{m}", 1 + (m == 3), 5000) for m in minutes)
+    rows = bars((f"2024-03-05 14:3{m}", 1, 5000) for m in (0, 1, 1, 3, 2, 3, 4))
     table = load(mapped(path, ["ESH4", "ESH4-ESM4"], rows)).bars
-    assert table["backwards"].tolist() == [False, False, False, True, False]  # compared with every record, spreads too
+    assert table["backwards"].tolist() == [False, False, False, False, True, False, False]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_time_in_another_century_makes_no_other_record_late(path: Path, number: int) -> None:
+    late = 9_223_286_400_000_000_000  # 2262-04-11, in an outright and in a spread
+    rows = bars([("2024-03-05 14:30", 1, 5000), (late, number, 5000), ("2024-03-05 14:31", 1, 5001),
+                 ("1999-01-01", number, 5000), ("2024-03-05 14:32", 1, 5001)])
+    loaded = load(mapped(path, ["ESH4", "ESH4-ESM4"], rows))
+    assert not loaded.bars["backwards"].any()
+    assert len(loaded.bars) == 3
+    assert sum(loaded.report["dropped"].values()) == 2
+    assert loaded.report["last"] == "2024-03-05T14:32:00+00:00"
+
+
+def test_a_mapped_time_outside_of_the_request_is_dropped_under_its_own_name(path: Path) -> None:
+    rows = bars([("2024-02-28", 1, 5000), ("2024-02-29", 1, 5000), ("2024-04-02", 1, 5000), ("2024-04-02 00:01", 1, 5000)])
+    head = metadata([mapping("ESH4", ("2000-01-01", "2100-01-01", 1))], start=ns("2024-03-01"), end=ns("2024-04-01"))
+    loaded = load(write(path, head, rows))
+    assert loaded.report["dropped"] == {"outside_request": 2}, "requested for March; a day on each side is let through"
+    assert loaded.report["records"] == 4
+    with pytest.raises(DataError, match=r"'outside_request': 1\}; it was requested for 2024-03-01T00:00:00\+00:00 to 2024-04"):
+        load(write(path, head, rows[:56]))
 
 
 def test_a_step_back_is_seen_across_chunks(path: Path) -> None:
@@ -193,3 +214,22 @@ def test_a_definition_file_given_as_bars_is_refused(tmp_path: Path) -> None:
     record = definition("2024-03-04", 1, "ESH4", "ES", "F")
     with pytest.raises(DataError, match="has schema definition where bars were expected"):
         load(write_definitions(tmp_path / "d.dbn.zst", record))
+
+
+def test_a_file_without_end_believes_no_time_in_another_century(path: Path) -> None:
+    head = metadata(end=None, start=2**64 - 1, stype_in=dbn.SType.CONTINUOUS, symbols=["ES.v.0"])
+    late = 9_223_286_400_000_000_000
+    loaded = load(write(path, head, bars([("2024-03-05 14:30", 1, 5000), (late, 1, 5000), ("2024-03-05 14:31", 1, 5001)])))
+    assert len(loaded.bars) == 2 and not loaded.bars["backwards"].any()
+    assert loaded.report["dropped"] == {"outside_request": 1}
+
+
+def test_definitions_of_other_dates_are_named_where_they_leave_nothing(path: Path) -> None:
+    write(path, metadata([]), bars([("2024-03-05 15:00", 7, 5000.0)]))
+    for date, kept in (("2024-03-05", 1), ("2024-03-01", 0), ("2019-03-05", 0)):
+        file = write_definitions(path.with_name("d.dbn"), definition(date, 7, "ESH4", "ES", "F"))
+        if kept:
+            assert len(load(path, definitions=[file]).bars) == 1
+        else:
+            with pytest.raises(DataError, match="ids 7 have no symbol in the file and no definition on their dates"):
+                load(path, definitions=[file])

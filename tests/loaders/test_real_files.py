@@ -1,6 +1,7 @@
 """Real Databento files and real minutes of ES and GC; what is shown here is also shown on generated data elsewhere."""
 
 import random
+import re
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -11,9 +12,11 @@ import pandas as pd
 import pytest
 
 from loaders.continuous import continuous_bars
-from loaders.dbn import read_bars
+from loaders.dbn import read_bars, read_statistics, read_trades
 from loaders.definitions import read_definitions
 from loaders.errors import DamagedFileError, DataError
+from loaders.files import describe
+from loaders.layouts import BARS, STATISTICS, TICKS
 from loaders.metadata import read_metadata
 from loaders.outrights import outright_bars
 from loaders.records import open_dbn
@@ -21,6 +24,8 @@ from loaders.roll import RollSettings, rolled_bars
 from loaders.sessions import SessionRule
 from loaders.venues import GRAMMARS
 from tests.loaders.rolls import accepted
+from validation.bar_rules import BarRules
+from validation.sanitise import sanitise_rolled
 
 CATALOG = "nautilus/historical_bars_catalog/databento"
 MINUTES = f"{CATALOG}/futures_ohlcv-1m_2024-07-01T23-40_2024-07-02T00-10.dbn.zst"
@@ -51,6 +56,43 @@ def test_bars_equal_those_of_the_client(real: Path, name: str, root: str) -> Non
     assert (ours["ts_event"] == expected["ts_event"]).all()
     for column in ("open", "high", "low", "close", "volume", "instrument_id"):
         np.testing.assert_array_equal(ours[column], expected[column].astype("int64"), err_msg=column)
+
+
+def test_every_record_of_every_real_file_is_kept_or_dropped_for_a_reason(real: Path) -> None:
+    counted = Counter()
+    for path in sorted(real.rglob("*.dbn*")):
+        try:
+            described = describe(path)
+        except DamagedFileError:
+            continue  # fragments and other formats: test_every_file_that_is_no_plain_dbn_is_refused
+        if described.kind not in (BARS, TICKS):
+            continue
+        read = read_bars if described.kind == BARS else read_statistics if described.schema == STATISTICS else read_trades
+        several = "historical_bars" in str(path) or "options_catalog" in str(path)
+        try:
+            table, report = read(path, "ES" if several else None)
+        except DataError as error:
+            assert re.search("dataset OPRA.PILLAR .*put its definition files beside it|say which root to read", str(error))
+            counted["named"] += 1
+            continue
+        assert report.records == len(databento.DBNStore.from_bytes(path.read_bytes()).to_ndarray())
+        assert report.records == report.outright + sum(report.dropped.values())
+        assert report.outright == len(table) and "outside_request" not in report.dropped
+        counted[str(described.schema)] += 1
+    assert counted["named"] == 12 and sum(counted.values()) - 12 == 81
+
+
+@pytest.mark.parametrize(("root", "months", "tick"), [("ES", "HMUZ", 0.25), ("GC", "GJMQZ", 0.1)])
+def test_real_minutes_add_up_from_the_file_to_the_series(real: Path, root: str, months: str, tick: float) -> None:
+    loaded = outright_bars(real / f"derived-lean/{root.lower()}-2013-2020.ohlcv-1m.dbn.zst", [], root, 0)
+    assert loaded.report["records"] == len(loaded.bars) + sum(loaded.report["dropped"].values())
+    for rule in ("volume", "calendar", "months", "per_timestamp_volume"):
+        result = rolled_bars([loaded], SessionRule(), RollSettings(rule=rule, months=months, expires="third_friday"))
+        counts = result.report
+        assert len(loaded.bars) == len(result.bars) + counts["not_followed"]
+        assert len(result.bars) == counts["followed"] + counts["left"] + counts["next"]
+        clean = sanitise_rolled(result.bars, BarRules(tick_size=tick))
+        assert len(result.bars) == len(clean.accepted) + len(clean.quarantine)
 
 
 def test_es_and_nq_minutes_by_definition_and_by_symbol(real: Path) -> None:

@@ -49,7 +49,7 @@ def test_an_empty_day_has_no_chunks(any_path: Path, head: bytes) -> None:  # cas
     assert list(open_dbn(write(any_path, head)).chunks(1000)) == []
 
 
-def test_two_files_in_one_are_refused(any_path: Path, head: bytes, body: bytes) -> None:
+def test_two_files_in_one_are_refused(any_path: Path, head: bytes, body: bytes) -> None:  # dbn.md §8.2
     one = write(any_path, head, body).read_bytes()
     any_path.write_bytes(one + one)
     with pytest.raises(DamagedFileError, match=r"second DBN file appended at record 50 \(byte 2800"):

@@ -1,5 +1,6 @@
 """Bars made from trades instead of read: through the nodes to the feature set, equal to a loop over the trades."""
 
+import databento_dbn as dbn
 import numpy as np
 import pytest
 
@@ -85,3 +86,16 @@ def test_a_folder_without_trades_and_an_interval_without_a_schema_are_refused(tm
         flow_graph(load_settings([f"data={tmp_path}", *WORDS]), ())
     with pytest.raises(ConfigurationError, match=r"load\.bars_from_trades is '5m', must be none or one of 1s, 1m, 1h, 1d"):
         load_settings(["data=x", "load.bars_from_trades=5m"])
+
+
+def test_a_length_of_bars_that_is_not_that_of_the_files_is_refused_with_both(tmp_path, folder):
+    hours = tmp_path / "hours"
+    hours.mkdir()
+    head = metadata([mapping("ESH4", ("2024-03-01", "2024-04-01", 1))], schema=dbn.Schema.OHLCV_1H)
+    write(hours / "bars.dbn", head, bars([(START, 1, 5000.0, 1)]))
+    wrong = r"bar_seconds is 60, but the bars of .*hours are ohlcv-1h, 3600 seconds long: set bar_seconds=3600"
+    with pytest.raises(ConfigurationError, match=wrong):
+        flow_graph(load_settings([f"data={hours}"]), ())
+    assert flow_graph(load_settings([f"data={hours}", "bar_seconds=3600"]), ()).tasks
+    with pytest.raises(ConfigurationError, match=r"bar_seconds is 60, but the bars of load\.bars_from_trades=1s are ohlcv-1s"):
+        flow_graph(load_settings([f"data={folder}", "load.bars_from_trades=1s"]), ())

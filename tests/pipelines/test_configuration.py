@@ -139,3 +139,9 @@ def test_yaml_that_is_ambiguous_broken_or_code_is_refused(text, tmp_path):
 def test_a_missing_configuration_file_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match=r"cannot read the configuration .*none.yaml: No such file"):
         load_settings([], tmp_path / "none.yaml")
+
+
+def test_a_file_that_holds_only_some_keys_is_told_what_to_copy(tmp_path):
+    (tmp_path / "mine.yaml").write_text("data: x\nstore: y\ninstrument: ES\n")
+    with pytest.raises(ConfigurationError, match=r"configuration \w+ is missing: a file given with --config .* copy that file"):
+        load_settings(file=tmp_path / "mine.yaml")

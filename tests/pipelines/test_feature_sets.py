@@ -110,3 +110,7 @@ def test_changed_bytes_are_refused(tmp_path):
     path.write_bytes(data)
     with pytest.raises(CorruptArtefactError, match=r"features\.npy differ"):
         open_feature_set(shop.store.root)
+
+
+def test_a_set_is_shown_in_one_line(shop, opened):
+    assert repr(opened) == f"OpenFeatureSet({shop.key[:12]}: 800 bars, 42 features, 547 rows valid)"

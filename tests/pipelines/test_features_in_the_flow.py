@@ -18,9 +18,10 @@ from pipelines.graph import build_graph
 from pipelines.nodes import NODES
 from pipelines.steps import boundaries, fold_rows
 from pipelines.steps.feature_set import clamped_returns, feature_matrix, feature_set
+from training.errors import FoldError
 from training.folds import FoldSettings
 from validation.bar_rules import BarRules
-from validation.errors import GateError
+from validation.errors import GateError, ValidationError
 from validation.sanitise import sanitise_rolled
 
 POINT, MINUTE = 1_000_000_000, 60_000_000_000
@@ -102,7 +103,7 @@ def user(bars, clamped_returns):
     value = np.zeros(len(bars))
     value[bars["volume"] == 777] = {value}
     value[bars["volume"] == 888] = {drift}
-    value[::2] += 0.1
+    value[bars["ts_event"].dt.minute % 2 == 0] += 0.1
     return value
 """
 
@@ -199,6 +200,23 @@ def test_a_module_of_a_package_brings_its_helpers_into_the_key(tmp_path, monkeyp
     assert keys.modules_digest(["desk_pack.ideas"]) != before
 
 
+def test_the_libraries_of_the_users_modules_are_in_the_key_by_version(tmp_path, monkeypatch):
+    """Case D05: a library that only the user's feature calls is another one after an upgrade."""
+    (tmp_path / "desk_libs").mkdir()
+    (tmp_path / "desk_libs" / "__init__.py").write_text("")
+    (tmp_path / "desk_libs" / "deeper.py").write_text("import json\nimport scipy.signal\n")
+    text = MODULE.replace("{value}", "0.0").replace("{drift}", "0.0")
+    (tmp_path / "desk_libs" / "ideas.py").write_text("from desk_libs import deeper\n" + text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert set(keys.imported_versions(["desk_libs.ideas"])) == {"numpy", "scipy"}
+    settings = load_settings(["data=x", "features.modules=desk_libs.ideas"])
+    before = key_of_features(settings)
+    real = keys.installed_versions
+    new = {"scipy": "99"}
+    monkeypatch.setattr(keys, "installed_versions", lambda names: real(names) | {n: new[n] for n in names if n in new})
+    assert key_of_features(settings) != before
+
+
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
@@ -219,3 +237,20 @@ def test_limits_belong_to_the_root():
     assert settings.instrument.limits.log_return == 0.2 and settings.instrument.bars.allow_nonpositive
     assert load_settings(["data=x"]).instrument.limits.log_return == 0.1
     assert replace(settings.instrument.bars, ratio_floor=0.0) != settings.instrument.bars
+
+
+def test_a_series_that_layer_1_rejects_whole_stops_with_its_rules():
+    bars = negative_day().assign(high=2**63 - 1)
+    with pytest.raises(ValidationError, match=r"layer 1 rejects all 1700 bars \(\{'undefined_price': 1700\}\)"):
+        boundaries.gate_sanitised(sanitise_rolled(bars, BarRules(tick_size=0.01, allow_nonpositive=True)), "fresh computation")
+
+
+def test_a_set_without_a_row_for_a_model_says_why():
+    short = rolled(walk(100), 0.01)
+    rules = BarRules(tick_size=0.01)
+    with pytest.raises(FoldError, match="none of the 100 rows of the feature set may be seen by a model: the bars are"):
+        through_the_steps(short, rules, (0.1, 5.0, 20.0))
+    made = through_the_steps(rolled(walk(1300), 0.01), rules, (0.1, 5.0, 20.0))[1]
+    unknown = replace(made, valid=np.zeros(1300, bool), bars=made.bars.assign(vix=np.nan))
+    with pytest.raises(FoldError, match="exogenous column vix has no value that was known by the end of the bars"):
+        fold_rows.fold_table(unknown, FOLDS)

@@ -1,6 +1,7 @@
 """The whole flow on the small sample: every runner gives the same artefacts, and a second run computes nothing."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,31 @@ def test_the_serial_run_reports_every_model_and_a_second_run_finds_everything_ca
     data_page = (Path(answer["report"]).parent / "../data.html").resolve()
     assert str(data_page) == answer["data_report"] and '<a href="../data.html">' in page
     assert "Every record is accounted for" in data_page.read_text()
+
+
+def test_two_folds_are_judged_together(capsys, serial_store, small_settings, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(serial_store, store)
+    words = ["fold=0,1", f"store={store}", *small_settings, "cluster=serial", "--quiet"]
+    assert main(["run", *words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    pooled = answer["pooled"]
+    report = json.loads(Path(pooled["report"]).with_suffix(".json").read_text())
+    folds = [json.loads(Path(entry["report"]).with_suffix(".json").read_text()) for entry in answer["folds"]]
+    for entry in pooled["models"]:
+        each = [next(one for one in fold["models"] if one["model"] == entry["model"]) for fold in folds]
+        dates = [date for one in each for date in one["sessions"]["session"]]
+        assert entry["sessions"] == len(set(dates)) < len(dates)  # the border of the folds cuts a session
+        assert entry["net_profit"] == pytest.approx(sum(one["metrics"]["net_profit"] for one in each), abs=1e-6)
+    judged = {entry["model"] for entry in pooled["models"]}
+    assert {"ema_cross", "linear", "dqn seed 0", "dqn seed 1", "flat"} <= judged and pooled["folds"] == [0, 1]
+    trials = [fold["ledger"]["test_trials"] for fold in folds]
+    assert pooled["ledger"]["test_trials"] == pooled["trials"] == sum(trials) == report["ledger"]["test_trials"]
+    page = Path(pooled["report"]).read_text()
+    assert pooled["headline"] in page and 'href="fold-1/report.html"' in page
+    assert main(["run", *words]) == 0
+    assert f"2 folds together: {pooled['headline']}" in capsys.readouterr().out
+    assert "pooled" not in run(capsys, store, small_settings, "cluster=serial")
 
 
 def test_the_report_of_a_run_agrees_with_itself(capsys, serial_store, small_settings):

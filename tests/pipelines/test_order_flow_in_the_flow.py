@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import loaders.dbn
-import loaders.records
+import loaders.flow_events
 from kernels.features.flow_table import FLOW_FEATURES
 from loaders.errors import DataError
 from pipelines import artefacts
@@ -188,8 +187,7 @@ def test_a_file_in_small_pieces_gives_the_same_bits(folder, monkeypatch):
     for name in ("book.1.dbn.zst", "trades.dbn.zst"):
         whole = file_flow(folder / name, (), "ES", 60)
         with monkeypatch.context() as patch:
-            patch.setattr(loaders.records, "CHUNK_BYTES", 7 * 368)
-            patch.setattr(loaders.dbn, "_PIECE_CHUNKS", 1)
+            patch.setattr(loaders.flow_events, "PIECE_RECORDS", 7)
             pieces = file_flow(folder / name, (), "ES", 60)
         pd.testing.assert_frame_equal(whole.bars, pieces.bars)
         for field in FIELDS:

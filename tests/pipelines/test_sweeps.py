@@ -66,8 +66,10 @@ def test_the_sweep_alone_names_the_best_of_each_strategy(capsys, sweep, store, s
         name = f"ranking[fold=0,strategy={row['strategy']}]"
         key = next(node["key"] for node in found["nodes"] if node["name"] == name)
         table = pd.read_parquet(opened.verified(key) / "table.parquet")
-        assert row["combinations"] == len(table)
+        assert row["combinations"] >= len(table) == table["sharpe"].notna().sum()
         best = table.iloc[int(np.nanargmax(table["sharpe"]))]
+        assert best.name == 0 and row["search"].startswith("every combination of the grid")
+        assert row["overfitting"]["reason"] == "the validation rows hold fewer than 12 sessions"
         assert row["best"] == {parameter: best[parameter] for parameter in row["best"]}
         assert row["metrics"]["sharpe"] == best["sharpe"]
     assert main(["sweep", "fold=0", f"store={store}", "cluster=serial", "--quiet", *small_settings]) == 0
@@ -158,6 +160,31 @@ def test_a_killed_sweep_goes_on_with_the_chunks_it_lacks(capsys, tmp_path, store
     assert 3 <= len(done) < len(chunks)
     assert resumed["sweeps"] == reference["sweeps"]
     assert _chunks(resumed) == _chunks(reference)
+
+
+def test_a_sample_is_searched_and_counted_as_drawn(capsys, sweep, tmp_path, small_settings):
+    words = ["sweep.strategies=[ema_cross]", "sweep.search=sobol", "sweep.samples=5", f"store={tmp_path}"]
+    found = sweep(*words, "sweep.seed=3")
+    (row,) = found["sweeps"]
+    assert row["combinations"] == 5 and row["search"] == "5 sobol combinations (seed 3) of a grid of 6"
+    ledger = [json.loads(line) for line in next((tmp_path / "ledger").glob("*.jsonl")).read_text().splitlines() if line]
+    assert [look["trials"] for look in ledger] == [5]
+    again = sweep(*words, "sweep.seed=3", "sweep.chunk_combinations=2")
+    assert again["sweeps"] == found["sweeps"] and len(_chunks(again)) == 3
+    again = sweep(*words, "sweep.seed=4")
+    ledger = [json.loads(line) for line in next((tmp_path / "ledger").glob("*.jsonl")).read_text().splitlines() if line]
+    assert sum(look["trials"] for look in ledger) >= 10  # another draw is more trials, on the same rows
+    for wrong, message in (
+        (["sweep.search=sobol"], "sweep.samples is 0 with sweep.search=sobol"),
+        (["sweep.samples=4"], "sweep.samples is 4 with sweep.search=grid"),
+        (["sweep.search=genetic"], "must be one of grid, random, sobol"),
+        (["sweep.search=random", "sweep.samples=7", "sweep.strategies=[ema_cross]"], "the grid of ema_cross has 6"),
+        (["sweep.keep=0"], "sweep.keep is 0"),
+        (["sweep.seed=-1"], "sweep.seed is -1"),
+        (["sweep.overfitting_combinations=1"], "a choice needs two"),
+    ):
+        assert main(["sweep", "fold=0", f"store={tmp_path}", "--quiet", *small_settings, *wrong]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_executors_of_several_sweeps_are_joined():

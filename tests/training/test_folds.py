@@ -8,6 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernels.expressions import col, param, where
+from kernels.indicators import sma
+from kernels.strategy import Strategy
+from kernels.sweep import sweep
 from training.errors import FoldError
 from training.folds import FoldSettings, fold_report, select_fold, walk_forward
 from validation.normalise import fit_normaliser, normalise
@@ -29,10 +33,9 @@ def test_case_e01_the_normaliser_sees_the_train_rows_only():
     values = np.array([10.0, 12.0, 14.0, 16.0, 99.0, 60.0, -40.0])[:, None]
     fitted = fit_normaliser(values, fold.train)
     assert fitted.mean[0] == 13.0
-    assert fitted.scale[0] == pytest.approx(2.23606797749979) or fitted.scale[0] == pytest.approx(2.581988897471611)
-    assert normalise(values, fitted, 20.0)[0][slice(*fold.test), 0].tolist() == pytest.approx(
-        [min(47.0 / fitted.scale[0], 20.0), max(-53.0 / fitted.scale[0], -20.0)], rel=1e-6
-    )
+    assert fitted.scale[0] == pytest.approx(2.23606797749979)  # divided by the number of rows (ddof 0)
+    assert normalise(values, fitted, 1e9)[0][slice(*fold.test), 0].tolist() == pytest.approx([21.01903899, -23.70232056])
+    assert normalise(values, fitted, 20.0)[0][slice(*fold.test), 0].tolist() == [20.0, -20.0]
     values[fold.test[0] :] *= 10.0
     again = fit_normaliser(values, fold.train)
     assert (again.mean[0], again.scale[0]) == (fitted.mean[0], fitted.scale[0])
@@ -77,12 +80,16 @@ def test_case_e04_embargo_counts_bars_across_the_weekend_and_says_so():
 
 
 def test_case_e08_a_test_row_sees_the_full_history():
-    close = pd.Series(np.arange(1.0, 11.0))
+    close = np.arange(1.0, 11.0)
     fold = walk_forward(minutes(10), FoldSettings(3, 2, 5, 5, 0, 0))[0]
     assert fold.test == (5, 10)
-    sma = close.rolling(3).mean()
-    assert sma.iloc[fold.test[0]] == 5.0
-    assert not sma.iloc[slice(*fold.test)].isna().any()
+    bars = pd.DataFrame({"ts_event": minutes(10), "open": close, "high": close, "low": close, "close": close, "volume": 1})
+    above = Strategy("above", target=where(sma(col("close"), param("length")) >= 5.0, 1.0, -1.0))
+    for length, decided in ((3, 1.0), (5, -1.0)):  # (4 + 5 + 6) / 3 = 5 and (2 + 3 + 4 + 5 + 6) / 5 = 4
+        result = sweep(above, bars, grid={"length": [length]}, windows=[fold.test], executor="numpy")
+        trace = result.trace(0)
+        assert trace["target"].iloc[5] == decided, "the first test row decides: no cold start"
+        assert np.sign(trace["position"].iloc[6]) == decided and (trace["position"].iloc[:6] == 0).all()
 
 
 def test_defaults_give_four_folds_on_the_sample_and_a_wide_enough_gap():

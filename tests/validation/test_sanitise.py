@@ -195,3 +195,18 @@ def test_missing_column_is_named():
 def test_impossible_rules_are_refused_by_name(field, value):
     with pytest.raises(ValueError, match=field):
         BarRules(**{field: value})
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"volume": [1, -1]}, r"row 1 has volume -1 \(1 such rows\); a volume is 0 or more"),
+    ({"volume": [np.nan, 1.0]}, r"row 0 has volume nan"),
+    ({"ts_event": ["2024-03-05", "2024-03-06"]}, r"ts_event is str, not UTC times"),
+    ({"ts_event": pd.to_datetime(["2024-03-05", "2024-03-06"])}, r"ts_event is datetime64\[\w+\], not UTC times; use"),
+    ({"ts_event": pd.to_datetime([None, "2024-03-06"], utc=True)}, r"row 0 has no ts_event"),
+])  # fmt: skip
+def test_what_no_rule_judges_is_refused(changes, message):
+    times = pd.to_datetime(["2024-03-05", "2024-03-06"], utc=True)
+    bars = pd.DataFrame({"ts_event": times, "open": 1.0, "high": 2.0, "low": 0.5, "close": 1.5, "volume": 1})
+    assert len(sanitise_bars(bars)[0]) == 2
+    with pytest.raises(ValueError, match=message):
+        sanitise_bars(bars.assign(**changes))

@@ -182,3 +182,41 @@ def test_order_flow_without_books_is_nine_zero_columns_and_no_row_that_has_flow(
         "ofi_l1", "ofi_ml", "imb_l1", "imb_l10", "micro_dev", "spread_rel", "trade_imb", "trade_rate", "kyle_60",
     ]  # fmt: skip
     assert len(FEATURES) == 42
+
+
+def made_by(function, warm_up=10):
+    return feature("mine", low=-5, high=5, warm_up=warm_up, formula="x")(function)
+
+
+def gap_to_mean(span):
+    return lambda bars, clamped_returns: (bars["close"] - bars["close"].ewm(span=span).mean()).clip(-5, 5)
+
+
+def test_a_feature_that_reads_more_than_its_warm_up_is_named(bars, returns):
+    with pytest.raises(FeatureError, match=r"feature mine: bar .* with its warm-up of \d+ bars alone: it reads more bars than"):
+        checked_column(made_by(gap_to_mean(30), warm_up=20), bars, returns)
+    assert np.isfinite(checked_column(made_by(gap_to_mean(10), warm_up=100), bars, returns)[1:]).all()
+    with pytest.raises(FeatureError, match="it reads more bars than warm_up says; raise warm_up"):
+        checked_column(made_by(lambda bars, clamped_returns: 100 * np.nancumsum(clamped_returns)), bars, returns)
+    rolling = made_by(lambda bars, clamped_returns: bars["close"].rolling(10).std().clip(upper=5), warm_up=10)
+    assert np.isfinite(checked_column(rolling, bars, returns)[9:]).all()
+
+
+def test_what_a_feature_raises_names_the_feature_its_file_and_line(bars, returns):
+    def broken(bars, clamped_returns):
+        return bars["volum"]
+
+    with pytest.raises(FeatureError, match=r"feature mine of .*test_user_features raised KeyError: 'volum' \(.*, line \d+\)"):
+        made_by(broken)(bars, returns)
+
+
+def test_a_series_in_another_order_is_refused(bars, returns):
+    with pytest.raises(FeatureError, match=r"returned a Series in another order than the bars \(index 399"):
+        made_by(lambda bars, clamped_returns: bars["volume"].iloc[::-1])(bars, returns)
+
+
+def test_a_module_that_raises_while_imported_is_named(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "half_written.py").write_text("def value(:\n")
+    with pytest.raises(FeatureError, match=r"features\.modules: importing half_written raises SyntaxError: .*half_written\.py"):
+        load_features(["half_written"])

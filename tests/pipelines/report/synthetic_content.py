@@ -1,12 +1,15 @@
 """Inputs of a report that look like a real run's, from a seed: for tests and for looking at the page."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pipelines.report.types import Evaluation
+from pipelines.steps.selecting import SelectionOverfitting
+from pipelines.steps.sweep_summary import NUMBER, median, summary
+from pipelines.steps.sweeping import StrategyRanking
 
 MINUTE = 60_000_000_000
 START = int(pd.Timestamp("2024-01-02T23:00Z").value)
@@ -14,12 +17,23 @@ CAPITAL = 100_000.0
 YEAR, SWEEP_YEAR = 258.4, 256.1  # sessions, of the test rows' and of the validation rows' calendar
 
 
-@dataclass(frozen=True)
-class Ranking:
-    table: pd.DataFrame
-    parameters: tuple[str, ...]
-    metric: str
-    sessions_per_year: float = SWEEP_YEAR
+def ranking(table: pd.DataFrame, parameters: tuple[str, ...], metric: str = "sharpe") -> StrategyRanking:
+    """What a sweep keeps of all combinations of the table, a row each."""
+    axes = [tuple(table[name].unique()) for name in parameters]
+    numbered = table.rename_axis(NUMBER).reset_index()
+    found = summary(numbered, parameters, axes, metric, keep=100)
+    sums = np.random.default_rng(9).normal(size=(len(table), 8))
+    return StrategyRanking(
+        found.best, parameters, metric, True, {}, 0, found.combinations, found.undefined, found.positive,
+        median(found.values), found.sharpes, found.cells, sums, np.abs(sums) + 10.0, np.full(8, 5), SWEEP_YEAR,
+        "every combination of the grid that the strategy allows, of 999",
+    )  # fmt: skip
+
+
+def selections() -> dict[str, SelectionOverfitting]:
+    judged = SelectionOverfitting(0.42, 0.31, 16, 40, 12_870, 2_000, 200_000, "a grid", None)
+    few = SelectionOverfitting(None, None, 0, 0, 0, 60, 60, "a grid", "the validation rows hold fewer than 12 sessions")
+    return {"ema_cross": judged, "zscore_reversion": replace(judged, judged=200_000), "donchian_breakout": few}
 
 
 def funnel() -> dict[str, Any]:
@@ -96,7 +110,15 @@ def rolls() -> pd.DataFrame:
     return table.astype({"session": "int32"})
 
 
-def rankings(seed: int = 3) -> dict[str, Ranking]:
+def rankings() -> dict[str, StrategyRanking]:
+    return {
+        strategy: ranking(table, tuple(name for name in table.columns if name not in ("sharpe", "net_profit")))
+        for strategy, table in sweeps().items()
+    }
+
+
+def sweeps(seed: int = 3) -> dict[str, pd.DataFrame]:
+    """Of each strategy a row a combination: parameters, then metrics."""
     generator = np.random.default_rng(seed)
     grids = {
         "ema_cross": {"fast": range(5, 50, 5), "slow": range(20, 200, 20), "stop": (0.01, 0.02)},
@@ -110,7 +132,7 @@ def rankings(seed: int = 3) -> dict[str, Ranking]:
         table["sharpe"] = generator.normal(size=len(table)) * 0.5 + slope
         table["net_profit"] = table["sharpe"] * 4_000.0
         table.loc[0, "sharpe"] = np.nan
-        result[strategy] = Ranking(table, tuple(grid), "sharpe")
+        result[strategy] = table
     return result
 
 
@@ -174,7 +196,7 @@ def evaluation(model: str, kind: str, mean: float, spread: float, seed: int, **p
 
 
 def evaluations() -> list[Evaluation]:
-    best = {name: ranking.table.loc[ranking.table["sharpe"].idxmax()] for name, ranking in rankings().items()}
+    best = {name: table.loc[table["sharpe"].idxmax()] for name, table in sweeps().items()}
     chosen = {name: {key: float(best[name][key]) for key in ranking.parameters} for name, ranking in rankings().items()}
     return [
         evaluation("ema_cross", "strategy", -120.0, 900.0, 1, **chosen["ema_cross"]),
@@ -232,6 +254,7 @@ def inputs() -> dict[str, Any]:
         "fold": 0,
         "rolls": rolls(),
         "rankings": rankings(),
+        "selections": selections(),
         "evaluations": evaluations(),
         "training": training(),
         "information": information(),
@@ -253,7 +276,7 @@ def inputs() -> dict[str, Any]:
 
 def small_inputs() -> dict[str, Any]:
     """The same without sweeps, training and information: quick to compute."""
-    return inputs() | {"rankings": {}, "training": [], "information": information().iloc[:0]}
+    return inputs() | {"rankings": {}, "selections": {}, "training": [], "information": information().iloc[:0]}
 
 
 def run_record() -> dict[str, Any]:

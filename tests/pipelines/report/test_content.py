@@ -97,7 +97,7 @@ def test_finding_lines_are_words_and_short_numbers() -> None:
 
 
 def test_the_heat_map_takes_the_best_over_other_parameters(content: ReportContent, synthetic: ModuleType) -> None:
-    table = synthetic.rankings()["ema_cross"].table
+    table = synthetic.sweeps()["ema_cross"]
     section = content.document["rankings"][0]
     chart = section["heat_map"]
     expected = table.groupby(["slow", "fast"])["sharpe"].max().unstack()
@@ -115,8 +115,8 @@ def test_a_cell_without_any_value_is_null(content: ReportContent) -> None:
 
 
 def test_trials_spread_is_that_of_all_combinations_a_session(content: ReportContent, synthetic: ModuleType) -> None:
-    every = pd.concat([ranking.table["sharpe"] for ranking in synthetic.rankings().values()])
-    assert content.document["trial_sharpe_deviation"] == pytest.approx(every.std() / math.sqrt(synthetic.SWEEP_YEAR))
+    every = pd.concat([table["sharpe"] for table in synthetic.sweeps().values()]).std() / math.sqrt(synthetic.SWEEP_YEAR)
+    assert content.document["trial_sharpe_deviation"] == pytest.approx(every, rel=1e-3)
 
 
 def test_every_annual_sharpe_of_a_model_is_the_metric(content: ReportContent, synthetic: ModuleType) -> None:
@@ -222,7 +222,7 @@ def test_a_model_named_twice_is_refused(synthetic: ModuleType) -> None:
 
 
 def test_a_ranking_without_its_metric_is_refused(synthetic: ModuleType) -> None:
-    bad = synthetic.Ranking(synthetic.rankings()["ema_cross"].table, ("fast", "slow", "stop"), "calmar")
+    bad = replace(synthetic.rankings()["ema_cross"], metric="calmar")
     with pytest.raises(ReportError, match=r"ranking of ema_cross: columns \['calmar'\]"):
         report_content(**synthetic.small_inputs() | {"rankings": {"ema_cross": bad}})
 

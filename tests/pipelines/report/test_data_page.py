@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -82,6 +83,15 @@ def test_with_a_calendar_holidays_are_told_from_lost_data(page, dataset: ModuleT
     text = re.sub(r"<[^>]*>", "", html)
     assert "1 weekday closed by the calendar: 2024-03-29." in text and "holiday or missing data" not in text
     assert "7 open minutes missing on 1 trade date: 2024-03-13." in text
+
+
+def test_bars_with_order_flow_are_counted_where_the_features_have_it(page, dataset: ModuleType) -> None:
+    measured = np.arange(len(dataset.bars())) % 4 == 0
+    html, text = page(data_report_content(**dataset.inputs(), has_flow=measured))
+    assert "Bars with order flow 1,155 (25.0%)" in " ".join(re.sub(r"<[^>]*>", " ", html).split())
+    assert json.loads(text)["rows"]["has_flow"] == measured.sum() == 1155
+    without, _ = page()
+    assert "order flow" not in without
 
 
 def test_without_a_previous_set_halves_are_compared_and_called_that(page) -> None:

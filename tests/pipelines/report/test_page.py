@@ -175,10 +175,21 @@ def test_triangles_are_named_only_where_a_roll_is_in_view(page: Page, synthetic:
 
 
 def test_shares_of_a_sweep_are_of_all_combinations(page: Page, synthetic: ModuleType) -> None:
-    table = synthetic.rankings()["donchian_breakout"].table.iloc[:4].assign(sharpe=[float("nan"), 1.0, -1.0, 2.0])
-    ranking = synthetic.Ranking(table, ("length",), "sharpe")
+    table = synthetic.sweeps()["donchian_breakout"].iloc[:4].assign(sharpe=[float("nan"), 1.0, -1.0, 2.0])
+    ranking = synthetic.ranking(table, ("length",))
     html, _ = page(report_content(**synthetic.small_inputs() | {"rankings": {"donchian_breakout": ranking}}))
-    assert "4 combinations; 1 undefined and never ranked; 50.0% of all above zero" in html
+    assert "4 combinations, every combination of the grid that the strategy allows, of 999; 1 undefined" in html
+    assert "1 undefined and never ranked; 50.0% of all above zero; median Sharpe (annual) 1.00." in html
+
+
+def test_the_choice_is_judged_beside_the_deflated_sharpe(page: Page) -> None:
+    html, text = page()
+    rows = [row for row in _cells(html) if row and row[0] in ("ema_cross", "donchian_breakout") and len(row) == 6]
+    assert ["ema_cross", "42.0%", "31.0%", "16", "40", "12,870"] in rows
+    assert "2,000 of the 200,000 combinations that were tried are judged, drawn at random" in html
+    assert "zscore_reversion: all 200,000 combinations that were tried are judged." in html
+    assert "donchian_breakout: PBO undefined (the validation rows hold fewer than 12 sessions)." in html
+    assert json.loads(text)["selections"][0]["probability"] == 0.42
 
 
 def test_no_table_of_metrics_has_more_models_than_fit(page: Page) -> None:

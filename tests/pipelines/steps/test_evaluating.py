@@ -11,6 +11,7 @@ from kernels.execution import Costs, Execution, Instrument
 from pipelines.report.uncertainty import model_intervals
 from pipelines.steps.evaluating import benchmark_evaluation, evaluate_positions, strategy_evaluation
 from pipelines.steps.modelling import _chosen
+from pipelines.steps.searching import sweep_search
 from pipelines.steps.sweeping import METRICS, strategy_ranking, sweep_chunk
 from training.folds import Fold
 from training.linear import LinearModel
@@ -78,8 +79,12 @@ def test_a_year_is_counted_from_the_calendar_of_the_data():
 
 def test_a_ranking_knows_the_year_of_its_own_rows():
     table, grid = bars(), {"window": (5.0, 9.0)}
-    chunks = [sweep_chunk(table, FOLD, "donchian_breakout", place, grid, 1, *TRADING, "cpu", False) for place in (0, 1)]
-    ranking = strategy_ranking(chunks, "donchian_breakout", "sharpe")
+    name = "donchian_breakout"
+    search = sweep_search(name, grid, "grid", 0, seed=0, judged=9)
+    chunks = [
+        sweep_chunk(table, FOLD, search, name, place, grid, "sharpe", 9, 1, *TRADING, "cpu", False) for place in (0, 1)
+    ]
+    ranking = strategy_ranking(chunks, search, name, "sharpe", 9)
     dates = pd.to_datetime(table["session"].iloc[: FOLD.validation[1]].astype(str)).to_numpy("datetime64[D]")
     assert ranking.sessions_per_year == pytest.approx(sessions_per_year(dates))
     assert ranking.sessions_per_year != evaluation().sessions_per_year
