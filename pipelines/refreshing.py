@@ -16,6 +16,7 @@ from pipelines.records import RunRecord
 from pipelines.settings import Settings
 from pipelines.store import Store
 
+FILES_OF_A_SESSION = 4  # Friday evening to Monday, in files of a UTC day
 NOTHING_NEW, PUBLISHED, POISONED, TAKEN_BACK = "nothing new", "published", "poisoned", "taken back"
 
 
@@ -166,7 +167,7 @@ def new_set(graph: Graph, store: Store, files: Mapping[str, str], mark: str, run
         last_session=int(last["session"]),
         last_bar=last["ts_event"].isoformat(),
         contract=str(last["contract"]),
-        volumes=_volumes(graph, store, int(last["session"])),
+        volumes=_volumes(graph, store, int(last["session"]), int(last["expiry"])),
     )
 
 
@@ -175,17 +176,17 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _volumes(graph: Graph, store: Store, session: int) -> dict[str, int]:
-    """What each contract traded in a session, by contract: of the last files, which are those that can hold it."""
+def _volumes(graph: Graph, store: Store, session: int, expiry: int) -> dict[str, int]:
+    """What the followed contract and each later one traded in a session: of the last files, which alone can hold it."""
+    from loaders.sessions import trade_dates
     from loaders.types import nanoseconds as times
     from pipelines import artefacts
-    from loaders.sessions import trade_dates
 
     rule = graph["gaps"].constants["session"]
     totals: dict[str, int] = {}
-    for task in [one for one in graph.tasks if one.node.name == "outrights"][-3:]:
+    for task in [one for one in graph.tasks if one.node.name == "outrights"][-FILES_OF_A_SESSION:]:
         bars = artefacts.read_parts(store.verified(task.key), task.kind, "bars")
-        bars = bars[trade_dates(times(bars["ts_event"]), rule) == session]
-        for contract, volume in bars.groupby("contract", observed=True)["volume"].sum().items():
+        mine = (trade_dates(times(bars["ts_event"]), rule) == session) & (bars["expiry"] >= expiry).to_numpy()
+        for contract, volume in bars[mine].groupby("contract", observed=True)["volume"].sum().items():
             totals[str(contract)] = totals.get(str(contract), 0) + int(volume)
     return dict(sorted(totals.items()))
