@@ -16,6 +16,7 @@ from pipelines.store import Store
 from validation.sanitise import Sanitised
 
 NEEDED = ("gaps", "sanitised", "feature_days", "feature_set")  # nodes that a set is made and judged by
+TOGETHER = 0  # in place of a session
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Delivery:
 
     `changed`: sessions computed anew, in order. `rows`: their outright rows; `rejected`: rule of layer 1 → how many of them;
     `ordinals`: rule → number of the file → rows of it, to name files. `missing`: session → share of its open minutes that the data
-    itself shows to be lost. `lost`: published sessions that are gone. `shrunk`: session → share of its bars that a revision
+    itself shows to be lost (of a first delivery all sessions TOGETHER: an archive may have a bad day). `lost`: published sessions that are gone. `shrunk`: session → share of its bars that a revision
     took away.
     """
 
@@ -55,7 +56,7 @@ def delivery(graph: Graph, store: Store, before: CurrentSet | None) -> Delivery:
         rows=int(accepted.isin(changed).sum()) + len(rejected),
         rejected={str(rule): int(count) for rule, count in rejected["rule"].value_counts().sort_index().items()},
         ordinals=_by_file(rejected),
-        missing=_missing(graph, store, new["session"].tolist(), changed.tolist()),
+        missing=_missing(graph, store, new["session"].tolist(), changed.tolist() if before else None),
         lost=tuple(session for session in rows if session not in now),
         shrunk={at: 1 - now[at] / rows[at] for at in rows if at in now and now[at] < rows[at]},
     )
@@ -71,24 +72,28 @@ def reasons_against(found: Delivery, limits: RefreshSettings) -> list[str]:
                 f"{count} of {found.rows:,} delivered rows rejected as {rule} ({count / found.rows:.2%}): more than "
                 f"refresh.max_rejected_share {limits.max_rejected_share:.2%} and refresh.few_rejected {limits.few_rejected}"
             )
-    for session, share in found.missing.items():
-        if share > limits.max_missing_share:
-            said.append(
-                f"session {session} lacks {share:.1%} of its open minutes: more than refresh.max_missing_share "
-                f"{limits.max_missing_share:.1%}"
-            )
+    if lacking := {at: share for at, share in found.missing.items() if share > limits.max_missing_share}:
+        said.append(f"{_sessions(lacking)} of its open minutes without a bar: more than {_share(limits)}")
     if len(found.lost) > limits.max_lost_sessions:
         said.append(
             f"{len(found.lost)} published sessions are gone, first {found.lost[0]}: more than refresh.max_lost_sessions "
             f"{limits.max_lost_sessions}"
         )
-    for session, share in found.shrunk.items():
-        if share > limits.max_missing_share:
-            said.append(
-                f"session {session} has {share:.1%} fewer bars than published: more than refresh.max_missing_share "
-                f"{limits.max_missing_share:.1%}"
-            )
+    if fewer := {at: share for at, share in found.shrunk.items() if share > limits.max_missing_share}:
+        said.append(f"{_sessions(fewer)} fewer bars than published: more than {_share(limits)}")
     return said
+
+
+def _share(limits: RefreshSettings) -> str:
+    return f"refresh.max_missing_share {limits.max_missing_share:.1%}"
+
+
+def _sessions(found: Mapping[int, float]) -> str:
+    """Name the first session and its share, and how many more there are."""
+    first = min(found)
+    named = "the first delivery as a whole" if first == TOGETHER else f"session {first}"
+    others = f" (and {len(found) - 1} more up to {max(found)})" if len(found) > 1 else ""
+    return f"{named}{others} has {found[first]:.1%}"
 
 
 def files_to_blame(found: Delivery, limits: RefreshSettings, names: Sequence[str], new: set[str]) -> list[str]:
@@ -116,17 +121,19 @@ def _by_file(rejected: pd.DataFrame) -> dict[str, dict[int, int]]:
     return counts
 
 
-def _missing(graph: Graph, store: Store, sessions: Sequence[int], changed: Sequence[int]) -> dict[int, float]:
-    """Shares of the judged sessions: the changed ones, the one before each run of them, and those without any bar between.
+def _missing(graph: Graph, store: Store, sessions: Sequence[int], changed: Sequence[int] | None) -> dict[int, float]:
+    """Shares of the judged sessions: the changed ones, the one before them, and those without any bar since.
 
-    The session before was judged while its end was still to come.
+    The session before was judged while its end was still to come. With None for `changed`: of all sessions together.
     """
+    task: Any = graph["gaps"]
+    table = artefacts.read_parts(store.verified(task.key), task.kind, "coverage")
+    if changed is None:
+        return {TOGETHER: float(table["missing"].sum() / max(1, table["open"].sum()))}
     if not changed:
         return {}
     first = min(changed)
     since = max((session for session in sessions if session < first), default=first)
-    task: Any = graph["gaps"]
-    table = artefacts.read_parts(store.verified(task.key), task.kind, "coverage")
     judged = table[(table["session"] >= since) & (table["open"] > 0)]
     inside = judged["session"].isin([*changed, since]) | (judged["bars"] == 0)
     judged = judged[inside]

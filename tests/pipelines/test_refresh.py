@@ -82,9 +82,18 @@ def test_a_new_day_is_published_and_only_what_it_reaches_is_computed(inbox, caps
 
 
 def test_missed_days_are_caught_up_to_the_same_set_as_day_by_day(inbox, days, capsys, tmp_path):
+    seen = [open_feature_set(inbox.store, inbox.pointer.current.feature_set)]
     for day in (20240306, 20240307):
         inbox.deliver(day)
         assert inbox.refresh(capsys)[0] == 0
+        seen.append(open_feature_set(inbox.store, inbox.pointer.current.feature_set))
+    for before in seen[:-1]:
+        # the newest bar's features, too, were what they are now that the days after it are known
+        rows = slice(0, len(before))
+        assert len(before) < len(seen[-1])
+        assert before.features.tobytes() == seen[-1].features[rows].tobytes()
+        assert before.valid.tobytes() == seen[-1].valid[rows].tobytes()
+        assert before.bars.equals(seen[-1].bars.iloc[rows])
     (tmp_path / "at_once").mkdir()
     once = Inbox.of(days, tmp_path / "at_once", 20240307)
     assert once.refresh(capsys)[0] == 0
@@ -147,7 +156,7 @@ def test_a_hole_in_a_session_keeps_the_published_set_and_is_not_computed_twice(i
     before = inbox.pointer.current
     inbox.rewrite(20240306, hole(minutes=120))
     code, answer = inbox.refresh(capsys)
-    assert code == 3 and "session 20240306 lacks" in answer["reasons"][0]
+    assert code == 3 and "session 20240306 has" in answer["reasons"][0]
     assert inbox.path(20240306).exists(), "the file itself is not to blame: the rest may still come"
     assert inbox.pointer.current == before
     again = inbox.refresh(capsys)
