@@ -95,23 +95,12 @@ def _parse(arguments: Sequence[str]) -> Options:
         parser.exit(
             ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"
         )
-    for flag, (owner, _) in OWN_FLAGS.items():
-        if getattr(known, flag.strip("-").replace("-", "_")) and known.command != owner:
-            parser.exit(ExitCode.USAGE, f"pipeline: {flag} belongs to `pipeline {owner}`\n")
-    return Options(
-        known.command,
-        tuple(known.words),
-        known.json,
-        known.quiet,
-        known.debug,
-        known.config,
-        known.calibrate,
-        known.fallbacks,
-        known.dry_run,
-        known.install,
-        known.rollback,
-        known.anyway,
-    )
+    own = {flag.strip("-").replace("-", "_"): flag for flag in OWN_FLAGS}
+    for name, flag in own.items():
+        if getattr(known, name) and known.command != OWN_FLAGS[flag][0]:
+            parser.exit(ExitCode.USAGE, f"pipeline: {flag} belongs to `pipeline {OWN_FLAGS[flag][0]}`\n")
+    flags = {name: bool(getattr(known, name)) for name in own}
+    return Options(known.command, tuple(known.words), known.json, known.quiet, known.debug, known.config, **flags)
 
 
 def _fail(options: Options, message: str, code: ExitCode) -> int:

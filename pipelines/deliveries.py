@@ -23,10 +23,10 @@ TOGETHER = 0  # in place of a session
 class Delivery:
     """The sessions that are new or changed, and what is wrong with them.
 
-    `changed`: sessions computed anew, in order. `rows`: their outright rows; `rejected`: rule of layer 1 → how many of them;
-    `ordinals`: rule → number of the file → rows of it, to name files. `missing`: session → share of its open minutes that the data
-    itself shows to be lost (of a first delivery all sessions TOGETHER: an archive may have a bad day). `lost`: published sessions that are gone. `shrunk`: session → share of its bars that a revision
-    took away.
+    `changed`: sessions computed anew, in order. `rows`: their rows of followed contracts; `rejected`: rule of layer 1 → how
+    many of them; `ordinals`: rule → number of the file → rows of it, to name files. `missing`: session → share of its open
+    minutes that the data itself shows to be lost (of a first delivery all sessions TOGETHER: an archive may have a bad day).
+    `lost`: published sessions that are gone. `shrunk`: session → share of its bars that a revision took away.
     """
 
     changed: tuple[int, ...]

@@ -1,14 +1,15 @@
 """New days from Databento as files of the data folder: priced and capped first, checked by our own reader, renamed last.
 
 A day is asked for once its data is complete on the server. What a request sends is written below a hidden folder; a file
-appears in the data folder whole or not at all, and a day that is there is never fetched again.
+appears in the data folder whole or not at all. A day that is there is fetched again only where the server has modified it
+since this program fetched it.
 """
 
 import contextlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -29,21 +30,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Downloaded:
-    """What was fetched: file names, the price that was estimated, days that are not complete yet, days of doubtful quality."""
+    """What was fetched: file names, the price that was estimated, days that are not complete yet, days of doubtful quality.
+
+    `modified`: file → when the server modified its day last, of the files fetched now.
+    """
 
     files: tuple[str, ...]
     estimated_usd: float
     pending: tuple[str, ...]
     degraded: tuple[str, ...]
+    modified: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A day of a schema that is not in the data folder."""
+    """A day of a schema that is not in the data folder, or there as it was before the server's last change of it."""
 
     schema: str
     day: date
     name: str
+    modified: str
 
 
 @dataclass(frozen=True)
@@ -90,13 +96,15 @@ class Source:
         raise DownloadError(f"{what}: {self.settings.tries} tries failed, the last with: {last}; run again later")
 
 
-def download(source: Source, folder: Path, max_cost_usd: float) -> Downloaded:
-    """Fetch the days that the data folder lacks, from `start` to the last complete one; raise before anything is spent
-    where their estimated price exceeds the cap.
+def download(source: Source, folder: Path, max_cost_usd: float, known: Mapping[str, str]) -> Downloaded:
+    """Fetch the days that the data folder lacks, from `start` to the last complete one, and those that the server has
+    modified since they were fetched (`known`: file → when it was last modified then).
+
+    Raises ConfigurationError before anything is spent where their estimated price exceeds the cap.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _clear(folder)
-    wanted, pending, degraded = _missing(source, folder)
+    wanted, pending, degraded = _missing(source, folder, known)
     price = sum(_price(source, wanted, schema) for schema in source.settings.schemas)
     if wanted:
         source.say(f"{len(wanted)} files to fetch, estimated at {price:.4f} USD (refresh.max_cost_usd {max_cost_usd:g})")
@@ -109,10 +117,11 @@ def download(source: Source, folder: Path, max_cost_usd: float) -> Downloaded:
     for one in wanted:
         source.asked(one.name, lambda one=one: _fetch(source, one, folder))  # type: ignore[misc]
         source.say(f"fetched {one.name}")
-    return Downloaded(tuple(one.name for one in wanted), price, tuple(pending), tuple(degraded))
+    modified = {one.name: one.modified for one in wanted}
+    return Downloaded(tuple(modified), price, tuple(pending), tuple(degraded), modified)
 
 
-def _missing(source: Source, folder: Path) -> tuple[list[Wanted], list[str], list[str]]:
+def _missing(source: Source, folder: Path, known: Mapping[str, str]) -> tuple[list[Wanted], list[str], list[str]]:
     settings, client = source.settings, source.client
     span = source.asked("metadata.get_dataset_range", lambda: client.metadata.get_dataset_range(settings.dataset))
     first = date.fromisoformat(settings.start)
@@ -124,20 +133,23 @@ def _missing(source: Source, folder: Path) -> tuple[list[Wanted], list[str], lis
         "metadata.get_dataset_condition",
         lambda: client.metadata.get_dataset_condition(settings.dataset, first.isoformat(), last.isoformat()),
     )
-    conditions = {str(row["date"]): str(row["condition"]) for row in rows}
+    conditions = {str(row["date"]): (str(row["condition"]), str(row.get("last_modified_date") or "")) for row in rows}
     wanted: list[Wanted] = []
     pending, degraded = [], []
     for number in range((last - first).days + 1):
         day = first + timedelta(days=number)
-        condition = conditions.get(day.isoformat(), "missing")
-        lacking = [schema for schema in settings.schemas if not (folder / _name(settings, schema, day)).exists()]
+        condition, modified = conditions.get(day.isoformat(), ("missing", ""))
+        names = {schema: _name(settings, schema, day) for schema in settings.schemas}
+        lacking = [
+            schema for schema, name in names.items()
+            if not (folder / name).exists() or known.get(name, modified) < modified
+        ]  # fmt: skip
         if lacking and condition == "pending":
             pending.append(day.isoformat())
         if lacking and condition == "degraded":
             degraded.append(day.isoformat())
         if condition in AVAILABLE:
-            complete = [schema for schema in lacking if day < ends[schema]]
-            wanted.extend(Wanted(schema, day, _name(settings, schema, day)) for schema in complete)
+            wanted.extend(Wanted(schema, day, names[schema], modified) for schema in lacking if day < ends[schema])
     return wanted, pending, degraded
 
 

@@ -1,4 +1,4 @@
-"""The files of a delivery: which are new or revised since the published set, whether each can be read, where refused ones go."""
+"""The files of a delivery: which are new or revised, whether each can be read to its end, and where refused ones go."""
 
 import hashlib
 import json
@@ -45,19 +45,25 @@ def take_in(settings: Settings, before: CurrentSet | None) -> Intake:
         groups = input_files(settings)
     except RejectedDataError as error:
         return _damaged(settings, known, str(error))
-    files = {_name(one.path, settings): one.sha256 for group in groups.values() for one in group}
+    files = named(groups, settings)
     fresh = {name for name, sha256 in files.items() if known.get(name) != sha256}
     readable = {_name(one.path, settings): one.path for group in READ_BY_US for one in groups.get(group, ())}
     faults = {name: fault for name in sorted(fresh & set(readable)) if (fault := _fault(readable[name]))}
     numbered: tuple[InputFile, ...] = groups.get("bars", ())
     return Intake(
-        files=dict(sorted(files.items())),
+        files=files,
         ordered=tuple(_name(one.path, settings) for one in numbered),
         new=tuple(sorted(name for name in fresh if name not in known)),
         revised=tuple(sorted(name for name in fresh if name in known)),
         removed=tuple(sorted(set(known) - set(files))),
         faults=faults,
     )
+
+
+def named(groups: Mapping[str, tuple[InputFile, ...]], settings: Settings) -> dict[str, str]:
+    """Return name → sha256 of the files in all groups, by name."""
+    files = {_name(one.path, settings): one.sha256 for group in groups.values() for one in group}
+    return dict(sorted(files.items()))
 
 
 def fingerprint(settings: Settings, files: Mapping[str, str]) -> str | None:

@@ -72,7 +72,7 @@ def promote(store: Store, new: Promoted) -> Promoted | None:
         before = None
     document = {"current": asdict(new), "previous": asdict(before) if before else None}
     store.files.write(_path(new.name), json.dumps(document, indent=1).encode())
-    line = {"at": new.at, "run": new.run, "fold": new.fold, "model": new.model, "beats_flat": new.beats_flat, "anyway": new.anyway}
+    line = {name: getattr(new, name) for name in ("at", "run", "fold", "model", "beats_flat", "anyway")}
     store.files.append(f"promoted/{new.name}.history.jsonl", json.dumps(line))
     return before
 
@@ -92,7 +92,8 @@ def find_model(store: Store, run: str, model: str, fold: int | None, name: str, 
     beats, words = _judged(store, record["run"], number, model)
     if not beats and not anyway:
         raise UsageError(
-            f'{model} of run {record["run"]}, fold {number}, is not promoted: "{words}", says its report; to do so all the same give '
+            f'{model} of run {record["run"]}, fold {number}, is not promoted: "{words}", says its report; to do so all the '
+            "same give "
             "--anyway reason=…, which is recorded"
         )
     for task in wanted:

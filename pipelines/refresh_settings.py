@@ -34,7 +34,8 @@ class DownloadSettings:
             raise ValueError(f"refresh.download.source is {self.source!r}, must be {NO_DOWNLOAD} or {DATABENTO}")
         if self.tries < 1 or not self.wait_seconds >= 0:
             raise ValueError(
-                f"refresh.download.tries is {self.tries} and wait_seconds {self.wait_seconds}: give at least one try, and 0 or more"
+                f"refresh.download.tries is {self.tries} and wait_seconds {self.wait_seconds}: give at least one try, and 0 "
+                "seconds or more"
             )
         if self.source == NO_DOWNLOAD:
             return

@@ -1,5 +1,6 @@
 """One refresh from the files to the switched pointer: what is new is computed, judged, and published or refused."""
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -7,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pipelines.errors import ExitCode, NodeError, UsageError
+from pipelines.errors import ExitCode, NodeError, UsageError, WalkfoldError
 from pipelines.graph import Graph
-from pipelines.intake import Intake, fingerprint, set_aside, take_in
+from pipelines.intake import Intake, fingerprint, named, set_aside, take_in
 from pipelines.locks import Holding
 from pipelines.published_pointer import SHORT, CurrentSet, Pointer, Refusal, publish, read_pointer, refuse, renamed
 from pipelines.records import RunRecord
@@ -84,9 +85,14 @@ def _fetched(job: Job) -> dict[str, Any] | None:
         return None
     from pipelines.downloads import Source, download
 
-    done = download(Source.connect(settings.download, job.say), Path(job.settings.data), settings.max_cost_usd)
+    journal = f"downloads/{job.name}.json"
+    known = json.loads(job.store.files.read(journal) or b"{}")
+    source = Source.connect(settings.download, job.say)
+    done = download(source, Path(job.settings.data), settings.max_cost_usd, known)
+    if done.modified:
+        job.store.files.write(journal, json.dumps({**known, **done.modified}, indent=1).encode())
     job.record.append("downloaded", **asdict(done))
-    return asdict(done)
+    return {name: value for name, value in asdict(done).items() if name != "modified"}
 
 
 def _outcome(job: Job, before: Pointer, intake: Intake) -> dict[str, Any]:
@@ -103,9 +109,12 @@ def _outcome(job: Job, before: Pointer, intake: Intake) -> dict[str, Any]:
 
 def _computed(job: Job, before: Pointer, intake: Intake, mark: str) -> dict[str, Any]:
     from pipelines.deliveries import NEEDED, delivery, files_to_blame, reasons_against
-    from pipelines.flow import flow_graph
+    from pipelines.flow import open_flow
 
-    graph = flow_graph(job.settings, ())
+    opened = open_flow(job.settings)
+    if named(opened.files, job.settings) != intake.files:
+        raise WalkfoldError(f"data={job.settings.data} changed while it was read: nothing was published; run again")
+    graph = opened.graph(())
     if absent := [name for name in NEEDED if name not in graph]:
         raise UsageError(f"pipeline refresh publishes a feature set, and the flow {job.settings.flow} has no node {absent[0]}")
     graph = graph.needed_for(NEEDED)

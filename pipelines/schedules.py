@@ -42,7 +42,8 @@ def schedule(name: str, at: str, words: Sequence[str], folder: Path) -> Schedule
     if found is None:
         raise UsageError(f"at={at} is not a time of the day: write HH:MM, e.g. at=06:30")
     if secret := [word for word in words if word.startswith("store_options.")]:
-        raise UsageError(f"{secret[0].partition('=')[0]} would stand in the timer for others to read: set it in the environment")
+        name_only = secret[0].partition("=")[0]
+        raise UsageError(f"{name_only} would stand in the timer for others to read: set it in the environment")
     command = [sys.executable, "-m", "pipelines.cli", "refresh", *words]
     unit = f"walkfold-refresh-{name}"
     service = (

@@ -77,7 +77,7 @@ def _warnings(
     changed = [leaf for name in COMPARED for leaf in differing(promoted.configuration.get(name), tree.get(name), name)]
     found = [
         (age > limit, f"stale data: {age} sessions have ended since the last bar, more than refresh.stale_sessions {limit}"),
-        (bool(last["masked"]), "the newest bar is masked by layer 2: its price is doubtful, and a backtest would not fill on it"),
+        (bool(last["masked"]), "the newest bar is masked by layer 2: its price is doubtful, a backtest would not fill on it"),
         (bool(last["filled"]), "the newest bar is filled forward: nothing traded in it"),
         (not scored.filled, "the look-back of the newest bar is not filled: the model holds what it had"),
         (not np.isfinite(scored.target[-1]), "the model has no target yet: its indicators are not defined on the newest bar"),

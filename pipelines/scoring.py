@@ -72,7 +72,9 @@ def first_row(bars: pd.DataFrame, since: str) -> int:
     moment = pd.Timestamp(since)
     row = int(bars["ts_event"].searchsorted(moment))
     if row >= len(bars) or bars["ts_event"].iloc[row] != moment:
-        raise UsageError(f"the published set has no bar at {since}, the first test bar of the model: promote a model of a newer run")
+        raise UsageError(
+            f"the published set has no bar at {since}, the first test bar of the model: promote a model of a newer run"
+        )
     if len(bars) - row < FEWEST_BARS:
         raise UsageError(f"the published set ends at {since}, the first test bar of the model: refresh with newer data")
     return row
@@ -97,7 +99,8 @@ def _strategy(promoted: Promoted, bars: pd.DataFrame, first: int, terms: Terms) 
         start=promoted.start,
         threads=1,
     )
-    return result.trace(0)["target"].to_numpy(dtype=np.float64)[first:]
+    target: NDArray[np.float64] = result.trace(0)["target"].to_numpy(dtype=np.float64)
+    return target[first:]
 
 
 def _normalised(store: Store, promoted: Promoted, feature_set: FeatureSet, begin: int) -> NDArray[np.float32]:

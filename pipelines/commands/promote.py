@@ -36,7 +36,8 @@ def execute(options: Options) -> int:
     found = find_model(store, names[0], names[1], fold, name, reason, now())
     before = promote(store, found)
     if options.json:
-        document = {"status": "promoted", "promoted": _short(asdict(found)), "before": _short(asdict(before)) if before else None}
+        earlier = _short(asdict(before)) if before else None
+        document = {"status": "promoted", "promoted": _short(asdict(found)), "before": earlier}
         sys.stdout.write(json.dumps({**document, "seconds": round(time.perf_counter() - started, 3)}) + "\n")
     else:
         values = ", ".join(f"{key} {value:g}" for key, value in found.parameters.items())

@@ -92,12 +92,11 @@ def _computer(
     options: Options, settings: Settings, store: Store, started: float
 ) -> Callable[[Graph, RunRecord], None]:
     def compute(graph: Graph, record: RunRecord) -> None:
-        from pipelines.input_files import input_files
         from pipelines.looks import LookKeeper
         from pipelines.running import Request, run_graph
         from pipelines.store_upkeep import kept_up
 
-        keeper = LookKeeper(graph, store, settings.instrument.root, input_files(settings), record.run)
+        keeper = LookKeeper(graph, store, settings.instrument.root, {}, record.run)  # nothing of a refresh is a look
         asked = Request(settings, (), "", graph, graph, keeper, record, options.quiet, started)
         with kept_up(store, settings, {task.key: task.node.name for task in graph.tasks}, record.append):
             run_graph(asked, lambda outcomes: None)
@@ -120,7 +119,9 @@ def _install(options: Options, name: str, own: Mapping[str, str], overrides: lis
     words = [*(["--config", str(options.config.resolve())] if options.config else []), *overrides, "--json"]
     made = schedule(name, own.get("at", "06:30"), words, Path.cwd())
     written = [str(path) for path in made.write(user_units())] if "to" in own else []
-    said = f"written: {', '.join(written)}; start it with" if written else "nothing was written; to=systemd writes the two units; then"
+    said = "nothing was written; to=systemd writes the two units; then"
+    if written:
+        said = f"written: {', '.join(written)}; start it with"
     if options.json:
         sys.stdout.write(json.dumps({**vars(made), "folder": str(user_units()), "written": written}) + "\n")
         return ExitCode.DONE

@@ -24,7 +24,8 @@ def execute(options: Options) -> int:
     unknown = sorted(set(arguments) - {"edge", "seed", "sessions", "files"})
     if unknown:
         raise UsageError(
-            f"unknown argument {unknown[0]!r} of pipeline sample: known are edge=real|power|0, seed=7, sessions=20, files=month|day"
+            f"unknown argument {unknown[0]!r} of pipeline sample: known are edge=real|power|0, seed=7, sessions=20 and "
+            "files=month|day"
         )
     edge, seed = arguments.get("edge", "real"), arguments.get("seed", "7")
     if edge not in EDGES or not (seed.isascii() and seed.isdigit()):

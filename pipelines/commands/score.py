@@ -69,10 +69,13 @@ def _keep(store: Store, name: str, document: dict[str, Any]) -> None:
 
 
 def _text(document: dict[str, Any]) -> str:
-    target = "no target" if document["target"] is None else f"target {document['target']:+g}, {document['contracts']:+d} {document['contract']}"
+    target = "no target"
+    if document["target"] is not None:
+        target = f"target {document['target']:+g}, {document['contracts']:+d} {document['contract']}"
     values = ", ".join(f"{key} {value:g}" for key, value in document["parameters"].items())
     lines = [
-        f"{document['name']}: {target}, decided at the close of {document['bar']} ({document['close']:g}), held since {document['held_since']}",
+        f"{document['name']}: {target}, decided at the close of {document['bar']} ({document['close']:g}), held since "
+        f"{document['held_since']}",
         f"  {document['model']}{f' ({values})' if values else ''} of run {document['run']}, fold {document['fold']}; data "
         f"{document['feature_set'][:12]} published {document['published_at']}; {document['age_sessions']} sessions old",
         *(f"  warning: {warning}" for warning in document["warnings"]),

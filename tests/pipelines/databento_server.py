@@ -27,6 +27,7 @@ class State:
 
     files: dict = field(default_factory=dict)
     conditions: dict = field(default_factory=dict)
+    modified: dict = field(default_factory=dict)
     end: str = "2024-03-12T00:00:00.000000000Z"
     cost_a_day: float = 0.01
     key: str = "db-test-key"
@@ -88,12 +89,14 @@ def running_server(certificate: Path):
                                   "schema": {"definition": {"start": "2010-06-06", "end": state.end}}}).encode())
 
         def metadata_get_dataset_condition(self, given):
-            rows = [{"date": day, "condition": text, "last_modified_date": day} for day, text in sorted(state.conditions.items())
-                    if given["start_date"] <= day <= given["end_date"]]
+            chosen = [day for day in sorted(state.conditions) if given["start_date"] <= day <= given["end_date"]]
+            rows = [{"date": day, "condition": state.conditions[day], "last_modified_date": state.modified.get(day, day)}
+                    for day in chosen]
             self.send(json.dumps(rows).encode())
 
         def metadata_get_cost(self, given):
-            days = [day for schema, day in state.files if schema == given["schema"] and given["start"][:10] <= day < given["end"][:10]]
+            first, end = given["start"][:10], given["end"][:10]
+            days = [day for schema, day in state.files if schema == given["schema"] and first <= day < end]
             self.send(json.dumps(state.cost_a_day * len(days)).encode())
 
         def timeseries_get_range(self, given):

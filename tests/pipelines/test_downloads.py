@@ -1,4 +1,4 @@
-"""Days from Databento arrive whole or not at all, priced and capped before anything is asked for, the key from the environment."""
+"""Days from Databento arrive whole or not at all, priced and capped first; the key comes from the environment."""
 
 import json
 import re
@@ -55,11 +55,11 @@ def words(state, *more: str) -> list[str]:
     ]  # fmt: skip
 
 
-def fetch(state, folder: Path, *more: str, cap: float = 1.0, slept: list | None = None):
+def fetch(state, folder: Path, *more: str, cap: float = 1.0, slept: list | None = None, known=None):
     settings = load_settings(words(state, *more)).refresh.download
     source = Source.connect(settings, lambda text: None)
     source = Source(source.settings, source.client, source.say, (slept if slept is not None else []).append)
-    return download(source, folder, cap)
+    return download(source, folder, cap, known or {})
 
 
 def calls(state, name: str) -> list[dict]:
@@ -78,9 +78,8 @@ def test_the_days_that_lack_are_fetched_once_and_whole(server, days, tmp_path):
          "stype_in": "parent", "stype_out": "instrument_id"}
     ]  # fmt: skip
     asked = calls(server, "timeseries.get_range")
-    assert [(one["start"], one["end"], one["encoding"], one["compression"]) for one in asked][0] == (
-        "2024-02-27", "2024-02-28", "dbn", "zstd",
-    )  # fmt: skip
+    first = tuple(asked[0][name] for name in ("start", "end", "encoding", "compression"))
+    assert first == ("2024-02-27", "2024-02-28", "dbn", "zstd")
     assert fetch(server, tmp_path).files == () and len(calls(server, "timeseries.get_range")) == len(expected)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(done.files)
 
@@ -115,7 +114,7 @@ def test_what_fails_is_tried_again_and_never_counts_as_a_file(server, tmp_path, 
 @pytest.mark.parametrize("fault", [503, "cut connection", "short file"])
 def test_what_goes_on_failing_leaves_nothing_behind(server, tmp_path, fault):
     server.faults.extend([fault] * 9)
-    with pytest.raises(DownloadError, match="glbx-mdp3-20240227.*3 tries failed"):
+    with pytest.raises(DownloadError, match=r"glbx-mdp3-20240227.*3 tries failed"):
         fetch(server, tmp_path, "refresh.download.tries=3")
     assert list(tmp_path.iterdir()) == [] and len(calls(server, "timeseries.get_range")) == 3
 
@@ -151,9 +150,21 @@ def test_what_a_killed_download_left_is_cleared(server, tmp_path):
     assert not list(tmp_path.glob(".download-*"))
 
 
+def test_a_day_that_the_server_modified_since_is_fetched_again_and_no_other(server, tmp_path, days):
+    server.modified = dict.fromkeys(days, "2024-03-03")
+    first = fetch(server, tmp_path)
+    assert set(first.modified.values()) == {"2024-03-03"}
+    assert fetch(server, tmp_path, known=first.modified).files == ()
+    server.modified["2024-02-28"] = "2024-03-09"
+    again = fetch(server, tmp_path, known=first.modified)
+    assert again.files == ("glbx-mdp3-20240228.ohlcv-1m.dbn.zst",) and again.modified == {again.files[0]: "2024-03-09"}
+    assert fetch(server, tmp_path).files == (), "a file that came by other means is not paid for"
+
+
 def test_a_refresh_fetches_publishes_and_fetches_nothing_twice(server, tmp_path, capsys):
     server.end = "2024-03-01T00:00:00.000000000Z"
-    command = ["refresh", f"data={tmp_path / 'data'}", f"store={tmp_path / 'store'}", "cluster=serial", *words(server), "--json"]
+    places = (f"data={tmp_path / 'data'}", f"store={tmp_path / 'store'}")
+    command = ["refresh", *places, "cluster=serial", *words(server), "--json"]
 
     def refresh():
         code = main(command)

@@ -60,17 +60,17 @@ def count_up(root: Path, rounds: int, lost) -> None:
 def left_by(store, **changes) -> str:
     """A lock as another process left it."""
     path = "locks/job/000000000001.json"
-    facts = {"owner": dataclasses.asdict(Owner.this()), "host": socket.gethostname(), "since": "2024-03-01T00:00:00+00:00", "ended": False}
-    store.files.write(path, json.dumps({**facts, **changes}).encode())
+    facts = {"owner": dataclasses.asdict(Owner.this()), "host": socket.gethostname(), "ended": False}
+    store.files.write(path, json.dumps({"since": "2024-03-01T00:00:00+00:00", **facts, **changes}).encode())
     return path
 
 
 def test_the_second_is_told_who_holds_it_and_since_when(any_store):
     with locked(any_store, "job", "refresh") as held:
         assert held.taken_over == ""
-        with pytest.raises(LockedError, match=rf"another refresh holds .*: pid {os.getpid()} on {socket.gethostname()} since .* \(\d+ s\)"):
-            with locked(any_store, "job", "refresh"):
-                pass
+        holder = rf"another refresh holds .*: pid {os.getpid()} on {socket.gethostname()} since .* \(\d+ s\)"
+        with pytest.raises(LockedError, match=holder), locked(any_store, "job", "refresh"):
+            pass
         with locked(any_store, "other", "refresh"):
             pass
     for _ in range(3):
@@ -104,11 +104,11 @@ def test_a_holder_elsewhere_counts_until_it_stops_renewing(any_store, monkeypatc
 
 def test_a_used_process_number_and_a_damaged_file_hold_nothing(store):
     left_by(store, owner={**dataclasses.asdict(Owner.this()), "started": "another time"})
-    with locked(store, "job", "refresh"):
-        pass
+    with locked(store, "job", "refresh") as held:
+        assert held.path.endswith("000000000002.json")
     store.files.write("locks/job/000000000009.json", b"{")
-    with locked(store, "job", "refresh"):
-        pass
+    with locked(store, "job", "refresh") as held:
+        assert held.path.endswith("000000000010.json")
 
 
 def test_who_was_taken_for_dead_notices_before_it_publishes(store):

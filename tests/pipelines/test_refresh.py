@@ -1,6 +1,7 @@
 """A refresh publishes what is new and good, keeps what was published before a poisoned delivery, and does nothing twice."""
 
 import json
+import subprocess
 import sys
 import threading
 import time
@@ -98,7 +99,7 @@ def test_missed_days_are_caught_up_to_the_same_set_as_day_by_day(inbox, days, ca
     once = Inbox.of(days, tmp_path / "at_once", 20240307)
     assert once.refresh(capsys)[0] == 0
     assert once.pointer.current.feature_set == inbox.pointer.current.feature_set
-    files = [inbox.store.manifest(inbox.pointer.current.feature_set)["files"], once.store.manifest(once.pointer.current.feature_set)["files"]]
+    files = [one.store.manifest(one.pointer.current.feature_set)["files"] for one in (inbox, once)]
     assert files[0] == files[1]
 
 
@@ -331,3 +332,64 @@ def test_arguments_and_folders_that_do_not_exist_are_told(tmp_path, capsys):
     assert "no such folder" in capsys.readouterr().err and not (tmp_path / "store").exists()
     assert main(["refresh", "at=06:00"]) == 2
     assert "belongs to `pipeline refresh --install`" in capsys.readouterr().err
+
+
+def test_a_store_elsewhere_is_published_and_rolled_back_alike(inbox, capsys, tmp_path):
+    store = f"store=memory://refresh-{tmp_path.name}"
+    words = (store, f"store_cache={tmp_path / 'cache'}")
+    assert inbox.refresh(capsys, *words)[1]["status"] == "published"
+    assert inbox.refresh(capsys, *words)[1]["status"] == "nothing new"
+    inbox.deliver(20240306)
+    answer = inbox.refresh(capsys, *words)[1]
+    assert answer["status"] == "published"
+    back = inbox.refresh(capsys, *words, "--rollback")[1]
+    assert back["published"]["feature_set"] == inbox.pointer.current.feature_set != answer["published"]["feature_set"]
+
+
+def test_a_folder_that_changes_while_it_is_read_publishes_nothing(inbox, capsys, monkeypatch):
+    from pipelines import refreshing
+
+    whole = refreshing.take_in
+
+    def slow(*arguments):
+        found = whole(*arguments)
+        inbox.deliver(20240307)
+        return found
+
+    before = inbox.pointer
+    inbox.deliver(20240306)
+    monkeypatch.setattr(refreshing, "take_in", slow)
+    code, answer = inbox.refresh(capsys)
+    assert code == 4 and "changed while it was read" in answer["error"] and inbox.pointer == before
+
+
+def kill_at(inbox, seconds: float) -> bool:
+    """Start a refresh and kill it; say whether it was still running."""
+    command = [sys.executable, "-m", "pipelines.cli", "refresh", *inbox.words, "--quiet"]
+    started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        started.wait(timeout=seconds)
+        return False
+    except subprocess.TimeoutExpired:
+        started.kill()
+        started.wait()
+        return True
+
+
+@pytest.mark.acceptance
+def test_a_refresh_killed_at_any_moment_leaves_the_old_set_or_the_new_one(inbox, days, capsys, tmp_path):
+    inbox.deliver(20240306)
+    old, killed = inbox.pointer.current, 0
+    (tmp_path / "undisturbed").mkdir()
+    other = Inbox.of(days, tmp_path / "undisturbed", 20240306)
+    assert other.refresh(capsys)[0] == 0
+    new = other.pointer.current.feature_set
+    for attempt in range(30):
+        killed += kill_at(inbox, 0.3 + 0.15 * attempt)
+        seen = inbox.pointer.current
+        assert seen == old or seen.feature_set == new
+        assert inbox.store.manifest(seen.feature_set)
+        inbox.store.verified(seen.feature_set)
+    assert killed >= 5
+    assert inbox.refresh(capsys)[1]["published"]["feature_set"] == new
+    assert inbox.pointer.previous == old

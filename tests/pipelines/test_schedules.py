@@ -41,13 +41,18 @@ def test_words_with_spaces_and_signs_stay_one_word(tmp_path):
     words = ["data=a b", "store=100%/$HOME", 'refresh.on_failure=["mail","it\'s"]']
     made = schedule("ES", "06:30", words, tmp_path / "my work")
     line = made.cron.split("* * * ", 1)[1].replace("\\%", "%")
-    assert shlex.split(line) == ["cd", str(tmp_path / "my work"), "&&", sys.executable, "-m", "pipelines.cli", "refresh", *words]
+    begin = ["cd", str(tmp_path / "my work"), "&&", sys.executable, "-m", "pipelines.cli", "refresh"]
+    assert shlex.split(line) == [*begin, *words]
     assert '"data=a b"' in made.service and "store=100%%/$$HOME" in made.service
 
 
 @pytest.mark.parametrize(
     ("at", "words", "said"),
-    [("25:00", [], "not a time of the day"), ("6:30", [], "HH:MM"), ("06:30", ["store_options.secret=abc"], "for others to read")],
+    [
+        ("25:00", [], "not a time of the day"),
+        ("6:30", [], "HH:MM"),
+        ("06:30", ["store_options.secret=abc"], "for others to read"),
+    ],
 )
 def test_what_cannot_be_scheduled_is_told(at, words, said, tmp_path):
     with pytest.raises(UsageError, match=said) as caught:
