@@ -1,13 +1,18 @@
-"""Speed of sweeps on the CPU: the reference beside a hand-written parallel numba loop, and the strategies that ship.
+"""Speed of sweeps on the CPU: the reference beside hand-written parallel numba loops and two libraries, the strategies
+that ship, and the first result of a fresh process.
 
 The reference is design's: fast and slow average with a band, long above, short below, else held; 1,000 combinations,
-4 metrics, returns a bar. Wall time runs from ``sweep()`` to the table, rows included, compilation excluded; the loop's
-from the bars to its metrics. Both are timed in turn, several times, and the best of each is shown. Usage:
-``python benchmarks/bench_sweep_cpu.py [bars] [threads]`` (default 100,000 bars, 2 threads).
+4 metrics, returns a bar; once as it is and once with a stop and a target. Wall time runs from ``sweep()`` to the table,
+rows included, compilation excluded; the loop's from the bars to its metrics. Both are timed in turn, several times, and
+the best of each is shown. raptorbt and vectorbt run fewer combinations of it in an interpreter of their own, since the
+project does not depend on them (``benchmarks/sma_band_peers.py`` says what they can express).
 """
 
+import argparse
+import json
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 import time
@@ -33,6 +38,12 @@ CONTRACT = Instrument("ES", tick_size=0.25, multiplier=50.0, fee_per_contract=2.
 CAPITAL = 1_000_000.0
 FOUR = ("total_return", "sharpe", "max_drawdown", "trades")
 REFERENCE = {"fast": list(range(5, 55, 5)), "band": [0.25 * n for n in range(10)], "slow": list(range(60, 260, 20))}
+WITH_STOPS = {
+    "fast": REFERENCE["fast"], "band": [0.5 * n for n in range(5)], "slow": REFERENCE["slow"], "stop": [0.0015, 0.003],
+}  # fmt: skip
+"""The target is twice as far as the stop."""
+FEW = {"fast": [10, 30], "band": [0.0, 0.5, 1.0, 1.5, 2.0], "slow": [100, 200]}
+"""What the libraries run: 20 combinations, with stops 40."""
 SHIPPED = {
     "ema_cross": {"fast": list(range(2, 22)), "slow": list(range(25, 200, 5))},
     "zscore_reversion": {
@@ -46,10 +57,13 @@ MINUTES_PER_SESSION = 1380
 REPEATS = 5
 
 
-def sma_band() -> Strategy:
+def sma_band(*, stops: bool = False) -> Strategy:
     """Long where the fast average is above the slow one by more than the band, short below, else held."""
     fast, slow, band = sma(col("close"), param("fast")), sma(col("close"), param("slow")), param("band")
-    return Strategy("sma_band", where(fast > slow + band, 1.0, where(fast < slow - band, -1.0, hold())))
+    target = where(fast > slow + band, 1.0, where(fast < slow - band, -1.0, hold()))
+    if stops:
+        return Strategy("sma_band_stops", target, stop_loss=param("stop"), take_profit=2.0 * param("stop"))
+    return Strategy("sma_band", target)
 
 
 def walk(bars: int) -> pd.DataFrame:
@@ -66,19 +80,19 @@ def walk(bars: int) -> pd.DataFrame:
     return pd.DataFrame({"ts_event": times, "session": labels, **prices, **adjusted})
 
 
-def reference(table: pd.DataFrame, threads: int, cache: Path) -> None:
+def reference(table: pd.DataFrame, grid: dict[str, Any], threads: int, cache: Path) -> None:
     """The reference strategy, swept and looped in turn; both must agree."""
     options: dict[str, Any] = {
-        "instrument": CONTRACT, "grid": REFERENCE, "capital": CAPITAL, "metrics": FOUR, "returns": "bar",
+        "instrument": CONTRACT, "grid": grid, "capital": CAPITAL, "metrics": FOUR, "returns": "bar",
         "executor": "cpu", "threads": threads, "cache": cache,
     }  # fmt: skip
-    strategy = sma_band()
+    strategy = sma_band(stops="stop" in grid)
     numba.set_num_threads(threads)
     first = sweep(strategy, table, **options)  # compiles
     year = first.profile["periods_per_year"]
 
     def loop() -> dict[str, np.ndarray]:
-        return by_loop(table, REFERENCE, first.start, CAPITAL, CONTRACT.multiplier, CONTRACT.fee_per_contract, year)
+        return by_loop(table, grid, first.start, CAPITAL, CONTRACT.multiplier, CONTRACT.fee_per_contract, year)
 
     for name, values in loop().items():
         np.testing.assert_allclose(values, first.table[name], rtol=1e-6, atol=1e-9, err_msg=name)
@@ -87,7 +101,10 @@ def reference(table: pd.DataFrame, threads: int, cache: Path) -> None:
     for _ in range(REPEATS):
         swept.append(_seconds(lambda: sweep(strategy, table, **options)))
         looped.append(_seconds(loop))
-    print(f"sma_band, {len(first.table):,} combinations, {', '.join(FOUR)}; returns a bar; best of {REPEATS}, in turn")
+    print(
+        f"{strategy.name}, {len(first.table):,} combinations, {', '.join(FOUR)}; returns a bar; best of {REPEATS}, in turn; "
+        f"{first.table['trades'].mean():.0f} trades on average"
+    )
     for name, taken in (("walkfold, sweep() to table", swept), ("numba loop by hand, parallel", looped)):
         walls, cores = zip(*taken, strict=True)
         print(
@@ -95,6 +112,39 @@ def reference(table: pd.DataFrame, threads: int, cache: Path) -> None:
             f"{min(walls) * 1e3:.0f} to {max(walls) * 1e3:.0f} ms"
         )
     print(f"  compiled once, not counted     {first.profile['seconds']['compile']:8.2f} s")
+
+
+def peers(table: pd.DataFrame, python: str | None, folder: Path) -> None:
+    """raptorbt and vectorbt on few of the combinations."""
+    prices = {name: table[name].to_numpy() for name in ("open", "high", "low", "close")}
+    np.savez(folder / "bars.npz", ts=table["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64), **prices)
+    print("libraries on the same bars, from signals to metrics; best of 3")
+    for library in ("raptorbt", "vectorbt"):
+        for label, stops in (("", {}), (" with stops", {"stop": WITH_STOPS["stop"]})):
+            (folder / "grid.json").write_text(json.dumps({**FEW, **stops}))
+            script = Path(__file__).parent / "sma_band_peers.py"
+            command = [python or sys.executable, script, library, folder / "bars.npz", folder / "grid.json"]
+            found = subprocess.run(command, capture_output=True, text=True)
+            if found.returncode and f"No module named '{library}'" in found.stderr:
+                print(f"  {library:30} not installed: give --peers an interpreter that has it")
+                break
+            found.check_returncode()
+            said = json.loads(found.stdout)
+            rate = said["combinations"] * len(table) / said["seconds"] / 1e6
+            name = f"{library} {said['version']}{label}"
+            print(f"  {name:30} {rate:8.1f} M bar-steps/s  {said['combinations']} combinations, {said['seconds']:.2f} s")
+
+
+def first_results(folder: Path) -> None:
+    """Fresh processes with an empty and with a filled cache, from their start to the result."""
+    print("first result in a fresh process: 100 combinations × 8,760 bars, 4 metrics, from its start to the best row")
+    script, taken = Path(__file__).parent / "first_result.py", []
+    for attempt in range(REPEATS):
+        for _ in ("cold", "cached"):
+            command = [sys.executable, script, folder / f"first {attempt}", repr(time.time())]
+            taken.append(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    for label, seconds in (("cold", taken[::2]), ("from cache", taken[1::2])):
+        print(f"  {label:30} {min(seconds):8.2f} s  (to {max(seconds):.2f} s in {REPEATS} tries)")
 
 
 def _seconds(run: Callable[[], Any]) -> tuple[float, float]:
@@ -124,17 +174,26 @@ def shipped(table: pd.DataFrame, threads: int, cache: Path) -> None:
 
 
 def main() -> None:
-    bars = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    threads = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-    table = walk(bars)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bars", type=int, default=100_000)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--peers", metavar="PYTHON", help="an interpreter that has raptorbt and vectorbt")
+    given = parser.parse_args()
+    table = walk(given.bars)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     print(
         f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} at the start; python {platform.python_version()}, "
-        f"numpy {np.__version__}, numba {numba.__version__}; {bars:,} bars, {threads} threads"
+        f"numpy {np.__version__}, numba {numba.__version__}; {given.bars:,} bars, {given.threads} threads"
     )
-    with tempfile.TemporaryDirectory() as cache:
-        reference(table, threads, Path(cache))
-        shipped(table, threads, Path(cache))
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder)
+        reference(table, REFERENCE, given.threads, cache)
+        reference(table, WITH_STOPS, given.threads, cache)
+        peers(table, given.peers, cache)
+        shipped(table, given.threads, cache)
+        first_results(cache)
+    if hasattr(os, "getloadavg"):
+        print(f"load {os.getloadavg()[0]:.1f} at the end")
 
 
 if __name__ == "__main__":

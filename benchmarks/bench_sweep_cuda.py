@@ -20,6 +20,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.sma_band_by_hand import TALLIES, seconds_by_hand
+from kernels.counters import counting_states, whole_registers
 from kernels.execution import Execution, Instrument
 from kernels.expressions import col, hold, minimum, param, prev, where
 from kernels.fallback import cuda_refusal
@@ -127,10 +128,10 @@ def jobs() -> list[Job]:
     ]
 
 
-def run(job: Job, cache: Path) -> tuple[SweepResult, float]:
+def run(job: Job, cache: Path, repeats: int = REPEATS) -> tuple[SweepResult, float]:
     """The result with the shortest kernel time of some sweeps, and the shortest wall time to a table."""
     bars, best, wall = walk(job.bars), None, float("inf")
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         begun = time.perf_counter()
         result = sweep(
             job.strategy,
@@ -154,9 +155,15 @@ def run(job: Job, cache: Path) -> tuple[SweepResult, float]:
 
 
 def instructions(program: Program) -> int:
-    """fp64 instructions of a bar without events, branches included."""
+    """fp64 instructions of a bar without events, branches included, counts in integers not."""
     short = quiet(program) if program.events else program
-    return sum(OPCODES[item.op].slots for item in short.instructions if item.op in OPCODES)
+    whole = whole_registers(short, counting_states(program, short))
+    floats = (
+        item
+        for register, item in enumerate(short.instructions)
+        if item.op in OPCODES and register not in whole and not whole.issuperset(item.operands)
+    )
+    return sum(OPCODES[item.op].slots for item in floats)
 
 
 def fp64_rate() -> float:
@@ -196,24 +203,23 @@ def by_hand(bars: int, cache: Path) -> str:
     return f"{'by hand, 5 with sortino':28} {bars:7,} {count:9,} {seconds * 1e3:9.2f} {'':9} {speed:7.1f}   equal bits: {equal}"
 
 
-def rows_seconds(cache: Path) -> float:
-    """Device time of the z-score surface's rows: what the surface takes beyond its kernel, by events around it."""
-    import cupy
+def busy(name: str, cache: Path) -> str:
+    """Time that all kernels of a sweep keep the GPU busy, rows included, by torch's profiler."""
+    import torch
 
-    job = next(job for job in jobs() if job.name == "z-score surface")
-    result, _ = run(job, cache)
-    plan = result._plan
-    account = plan._account(sorted(reads(job.metrics)))
-    best = float("inf")
-    for _ in range(REPEATS):
-        begun, ended = cupy.cuda.Event(), cupy.cuda.Event()
-        cupy.cuda.Device().synchronize()
-        begun.record()
-        plan._inputs(account, result._lanes, len(result.table), plan.windows[0], {})
-        ended.record()
-        ended.synchronize()
-        best = min(best, cupy.cuda.get_elapsed_time(begun, ended) / 1e3)
-    return best
+    job = next(job for job in jobs() if job.name == name)
+    run(job, cache)  # compiled and warm
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiled:
+        result, _ = run(job, cache, repeats=1)
+    kernels = [event for event in profiled.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    copies = [event for event in kernels if event.name.startswith(("Memcpy", "Memset"))]
+    seconds = (sum(event.device_time_total for event in some) / 1e6 for some in (kernels, copies))
+    total, copying = seconds
+    own = result.profile["kernel_seconds"]
+    return (
+        f"{name}: {len(kernels) - len(copies):,} kernels keep the GPU busy for {(total - copying) * 1e3:.1f} ms, "
+        f"its own for {own * 1e3:.1f} ms"
+    )
 
 
 def compile_times(folder: Path) -> str:
@@ -270,7 +276,7 @@ def main() -> None:
             print(line(job, result, wall, rate), flush=True)
         for bars in (8_760, 100_000):
             print(by_hand(bars, cache), flush=True)
-        print(f"rows of the z-score surface: {rows_seconds(cache) * 1e3:.2f} ms between events, launches included")
+        print(busy("z-score surface", cache))
         mixed, wall = run(Job("", reference(), REFERENCE, 8_760, precision="mixed"), cache)
         print(f"mixed precision: wall {wall * 1e3:.0f} ms, {mixed.profile['rank_agreement']}")
         print(compile_times(Path(folder)))

@@ -37,5 +37,6 @@ def sessions_per_year(dates: NDArray[np.datetime64]) -> float:
 def periods_per_year(bars: pd.DataFrame, returns: str) -> float:
     """Periods a year of ``returns`` "session" or "bar" (mean bars a session × sessions a year) over the whole table."""
     dates = session_dates(bars)
-    yearly = sessions_per_year(dates)
-    return yearly if returns == "session" else yearly * len(bars) / len(np.unique(dates))
+    distinct = np.unique(dates[np.concatenate([[True], dates[1:] != dates[:-1]])])  # of one bar a session: faster
+    yearly = sessions_per_year(distinct)
+    return yearly if returns == "session" else yearly * len(bars) / len(distinct)

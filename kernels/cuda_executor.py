@@ -29,7 +29,7 @@ REGISTERS = 65_536
 PLACES = 2**32
 """Values of a family that a kernel's 32-bit places can reach."""
 
-SPILL, AMPLE = 32, 4
+SPILL, AMPLE = 24, 4
 """Where at most so many blocks fit, one block more is worth that many spilled bytes a thread: with all streamed metrics
 111 became 124 G bar-steps/s on an H200 (docs/benchmarks/sweep_cuda.md).
 """

@@ -47,21 +47,23 @@ Execute: TypeAlias = Callable[[Program, Inputs, int, int, NDArray[np.float64]], 
 @dataclass(frozen=True)
 class Device:
     """Where families are kept: ``upload`` and ``download`` move arrays there and back, ``write`` runs a program that
-    records one value a bar and leaves the matrix [bars, lanes] there.
+    records one value a bar and leaves the matrix [bars, lanes] there. ``threads``: how many compute windows in this
+    process, 0 where the device does.
     """
 
     upload: Callable[[NDArray[Any]], Any]
     download: Callable[[Any], NDArray[Any]]
     write: Callable[[Program, Inputs, int, int, NDArray[np.float64]], Any]
+    threads: int = 0
 
 
-def host(execute: Execute) -> Device:
-    """The memory of this process, with the executor that writes families."""
+def host(execute: Execute, threads: int = 1) -> Device:
+    """The memory of this process, with the executor that writes families and the threads that compute windows."""
 
     def write(program: Program, inputs: Inputs, start: int, stop: int, states: NDArray[np.float64]) -> Any:
         return execute(program, inputs, start, stop, states).outputs[0]
 
-    return Device(lambda array: array, lambda array: array, write)
+    return Device(lambda array: array, lambda array: array, write, threads)
 
 
 @dataclass

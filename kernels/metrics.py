@@ -50,8 +50,8 @@ _MOMENTS = (*_RETURNS, "return_cubes", "return_fourths")
 _BENCHMARK = ("return_sum", "solvent", "benchmark_sum", "benchmark_squares", "benchmark_product")
 _TRIPS = ("won", "lost", "trades")
 
-_RUIN = "ruined account"
-_FLAT = f"{_RUIN}, fewer than 2 periods, constant returns"
+RUIN = "ruined account"
+_FLAT = f"{RUIN}, fewer than 2 periods, constant returns"
 _NO_TRADE = "no closed round trip"
 _WIDE = "industry standard"
 _EMP, _PANDAS, _OWN = "as empyrical", "as pandas", "our definition"
@@ -59,7 +59,7 @@ _EMP, _PANDAS, _OWN = "as empyrical", "as pandas", "our definition"
 METRICS: dict[str, Metric] = {
     "total_return": Metric("final equity / capital - 1", _WIDE, "", _MONEY, st.total_return),
     "cagr": Metric(
-        "(final equity / capital)^(1 / years) - 1", _EMP, f"{_RUIN}, beyond float64", (*_MONEY, "solvent"), st.cagr
+        "(final equity / capital)^(1 / years) - 1", _EMP, f"{RUIN}, beyond float64", (*_MONEY, "solvent"), st.cagr
     ),
     "volatility": Metric("std(returns, ddof=1) · √A", _EMP, _FLAT.replace(", constant returns", ""), _RETURNS,
                          st.volatility, more_is_better=False),
@@ -69,12 +69,12 @@ METRICS: dict[str, Metric] = {
         (*_RETURNS, "downside_squares"), st.sortino,
     ),
     "calmar": Metric(
-        "cagr / |max_drawdown|", _EMP, f"{_RUIN}, no drawdown", (*_MONEY, "solvent", "drawdown"),
+        "cagr / |max_drawdown|", _EMP, f"{RUIN}, no drawdown", (*_MONEY, "solvent", "drawdown"),
         lambda t: st.ratio(st.cagr(t), -t["drawdown"]),
     ),
     "omega": Metric(
         "sum of returns above 0 / |sum of returns below 0|", "as empyrical, threshold 0",
-        f"{_RUIN}, no losing period", ("gain_sum", "loss_sum", "solvent"), st.omega,
+        f"{RUIN}, no losing period", ("gain_sum", "loss_sum", "solvent"), st.omega,
     ),
     "max_drawdown": Metric(
         "least equity / highest equity so far - 1 over all closes, the capital being the first peak; <= 0", _WIDE, "",
@@ -87,7 +87,7 @@ METRICS: dict[str, Metric] = {
     ),
     "ulcer_index": Metric(
         "√mean((equity / peak - 1)²) at the ends of the n periods, the capital being the first peak; a fraction",
-        "Martin 1987, n points", _RUIN, ("fall_squares", "solvent"), st.ulcer_index, more_is_better=False,
+        "Martin 1987, n points", RUIN, ("fall_squares", "solvent"), st.ulcer_index, more_is_better=False,
     ),
     "skew": Metric("bias-corrected skewness G1 of the returns", _PANDAS, f"{_FLAT}, fewer than 3 periods", _MOMENTS,
                    st.skew),
@@ -96,18 +96,18 @@ METRICS: dict[str, Metric] = {
     "t_stat": Metric("mean(returns) / std(returns, ddof=1) · √n", "Student", _FLAT, _RETURNS, st.t_statistic),
     "alpha": Metric(
         "(mean(returns) - beta · mean(buy and hold)) · A; buy and hold: one contract rolled at old_price, its returns on "
-        "the forward-adjusted level", "least squares, risk-free rate 0", f"{_RUIN}, buy and hold constant", _BENCHMARK,
+        "the forward-adjusted level", "least squares, risk-free rate 0", f"{RUIN}, buy and hold constant", _BENCHMARK,
         st.alpha,
     ),
     "beta": Metric(
-        "cov(returns, buy and hold) / var(buy and hold)", "least squares", f"{_RUIN}, buy and hold constant",
+        "cov(returns, buy and hold) / var(buy and hold)", "least squares", f"{RUIN}, buy and hold constant",
         _BENCHMARK, st.beta, more_is_better=False,
     ),
-    "best_session": Metric("largest return of a period", _WIDE, _RUIN, ("best_return", "solvent"),
+    "best_session": Metric("largest return of a period", _WIDE, RUIN, ("best_return", "solvent"),
                            lambda t: st.extreme(t, t["best_return"])),
-    "worst_session": Metric("least return of a period", _WIDE, _RUIN, ("worst_return", "solvent"),
+    "worst_session": Metric("least return of a period", _WIDE, RUIN, ("worst_return", "solvent"),
                             lambda t: st.extreme(t, t["worst_return"])),
-    "positive_sessions": Metric("periods with a return above 0 / n", _WIDE, _RUIN, ("gains", "solvent"),
+    "positive_sessions": Metric("periods with a return above 0 / n", _WIDE, RUIN, ("gains", "solvent"),
                                 lambda t: st.solvent(t, t["gains"] / t.periods)),
     "recovery_factor": Metric(
         "total_return / |max_drawdown|", "as quantstats, of the compounded return", "no drawdown",
@@ -146,7 +146,7 @@ METRICS: dict[str, Metric] = {
     "exposure": Metric("bars with a position at the close / scored bars", _WIDE, "", ("held_bars", "age"),
                        lambda t: (t["held_bars"] + t["age"]) / t.bars),
     "turnover": Metric(
-        "notional traded, both sides / mean equity at the closes / years", _OWN, _RUIN,
+        "notional traded, both sides / mean equity at the closes / years", _OWN, RUIN,
         ("notional_traded", "equity_sum", "solvent"),
         lambda t: st.solvent(t, t["notional_traded"] / (t["equity_sum"] / t.bars) / t.years), more_is_better=False,
     ),
@@ -160,12 +160,12 @@ METRICS: dict[str, Metric] = {
 """The metrics that are streamed in the program."""
 
 ORDER_METRICS: dict[str, Metric] = {
-    "var_95": Metric("5th percentile of the returns, linear between neighbours", _EMP, _RUIN,
+    "var_95": Metric("5th percentile of the returns, linear between neighbours", _EMP, RUIN,
                      ("percentile_5", "solvent"), lambda t: st.solvent(t, t["percentile_5"])),
-    "cvar_95": Metric("mean of the lowest floor(0.05 (n - 1)) + 1 returns", _EMP, _RUIN, ("worst_mean", "solvent"),
+    "cvar_95": Metric("mean of the lowest floor(0.05 (n - 1)) + 1 returns", _EMP, RUIN, ("worst_mean", "solvent"),
                       lambda t: st.solvent(t, t["worst_mean"])),
     "tail_ratio": Metric(
-        "|95th percentile| / |5th percentile| of the returns", _EMP, f"{_RUIN}, 5th percentile 0",
+        "|95th percentile| / |5th percentile| of the returns", _EMP, f"{RUIN}, 5th percentile 0",
         ("percentile_5", "percentile_95", "solvent"),
         lambda t: st.solvent(t, st.ratio(np.abs(t["percentile_95"]), np.abs(t["percentile_5"]))),
     ),

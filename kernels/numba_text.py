@@ -10,6 +10,7 @@ run a shorter body (``kernels.specialise``).
 import math
 from collections.abc import Iterable
 
+from kernels.numba_bits import FUNCTIONS
 from kernels.opcodes import BOOL, OPCODES
 from kernels.program import Instruction, Program
 from kernels.specialise import quiet
@@ -24,15 +25,15 @@ def numba_text(program: Program, block: int) -> str:
     [first_block, last_block) and bars [start, stop), and updates ``states`` [states, lanes] in place.
     """
     layout = _Layout(program, block)
+    called = {item.op for item in program.instructions}
     families = "".join(f", family{place}" for place in range(layout.families))
     lines = [
         '"""A walkfold program; written by kernels.numba_text, named by its digest."""',
         "",
-        "import math",
-        "",
         "import numpy as np",
         "from numba import njit",
         "",
+        *(line for name, function in FUNCTIONS.items() if name in called for line in function.splitlines()),
         "",
         '@njit(nogil=True, cache=True, error_model="numpy")',
         f"def run({SIGNATURE}{families}):",

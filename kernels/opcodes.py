@@ -20,9 +20,10 @@ BOOL = "bool"
 class Opcode:
     """One operation: its types, its rules and its texts.
 
-    ``numpy`` takes and returns floats or arrays (the definition); ``numba`` is a format string over the operands'
-    names, ``cuda`` one for C++ (float and double alike); ``symbol`` is an infix or prefix sign for printing, empty where
-    the operation prints as a call. ``slots`` is what it costs on a GPU, in instructions of its arithmetic unit.
+    ``numpy`` takes and returns floats or arrays (the definition); ``numba`` is a format string over the operands' names
+    (what it calls is in ``kernels.numba_bits``), ``cuda`` one for C++ (float and double alike); ``symbol`` is an infix or
+    prefix sign for printing, empty where the operation prints as a call. ``slots`` is what it costs on a GPU, in
+    instructions of its arithmetic unit.
     """
 
     name: str
@@ -116,7 +117,7 @@ _ROWS = (
         "k with 2^k <= |a| < 2^(k + 1); -inf at 0, inf at ±inf",
         _PROPAGATES,
         _exponent,
-        "(math.frexp({0})[1] - 1.0 if {0} - {0} == 0.0 and {0} != 0.0 else (-np.inf if {0} == 0.0 else abs({0})))",
+        "exponent({0})",
         "logb({0})",
         slots=6,
     ),
@@ -127,7 +128,7 @@ _ROWS = (
         "a * 2^trunc(b), rounded once",
         _PROPAGATES,
         _scale,
-        "({1} if {1} != {1} else math.ldexp({0}, int(max(min({1}, 2200.0), -2200.0))))",
+        "scale({0}, {1})",
         "({1} != {1} ? {1} : ldexp({0}, {1} < 2200 ? ({1} > -2200 ? (int){1} : -2200) : 2200))",
         slots=6,
     ),
@@ -138,7 +139,7 @@ _ROWS = (
         "a if a < b else b; of two zeros b",
         _PROPAGATES,
         _minimum,
-        "({0} if ({0} < {1} or {0} != {0}) else {1})",
+        "({0} if (({0} < {1}) | ({0} != {0})) else {1})",
         "(({0} < {1} || {0} != {0}) ? {0} : {1})",
         slots=2,
     ),
@@ -149,7 +150,7 @@ _ROWS = (
         "a if a > b else b; of two zeros b",
         _PROPAGATES,
         _maximum,
-        "({0} if ({0} > {1} or {0} != {0}) else {1})",
+        "({0} if (({0} > {1}) | ({0} != {0})) else {1})",
         "(({0} > {1} || {0} != {0}) ? {0} : {1})",
         slots=2,
     ),
@@ -159,8 +160,8 @@ _ROWS = (
     Opcode("ge", _FF, BOOL, "a >= b", _FALSE, np.greater_equal, "{0} >= {1}", "{0} >= {1}", ">="),
     Opcode("eq", _FF, BOOL, "a == b; -0 equals +0", _FALSE, np.equal, "{0} == {1}", "{0} == {1}", "=="),
     Opcode("ne", _FF, BOOL, "a != b", "true if an operand is NaN", np.not_equal, "{0} != {1}", "{0} != {1}", "!="),
-    Opcode("and", _BB, BOOL, "both", _LOGIC, np.logical_and, "{0} and {1}", "{0} & {1}", "&", slots=0),
-    Opcode("or", _BB, BOOL, "either", _LOGIC, np.logical_or, "{0} or {1}", "{0} | {1}", "|", slots=0),
+    Opcode("and", _BB, BOOL, "both", _LOGIC, np.logical_and, "{0} & {1}", "{0} & {1}", "&", slots=0),
+    Opcode("or", _BB, BOOL, "either", _LOGIC, np.logical_or, "{0} | {1}", "{0} | {1}", "|", slots=0),
     Opcode("not", _B, BOOL, "negation", _LOGIC, np.logical_not, "not {0}", "!{0}", "~", slots=0),
     Opcode(
         "select",

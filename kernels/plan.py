@@ -16,7 +16,7 @@ from kernels.hoisting import Hoisted, hoist
 from kernels.metrics import Totals, ordered
 from kernels.order_statistics import in_pieces, period_returns
 from kernels.program import Program
-from kernels.rows import Array, Columns, Family, Lanes, RowWriter, distinct, lane_values
+from kernels.rows import Array, Columns, Family, Lanes, RowWriter, distinct, families_under, lane_values
 from kernels.simulation import EVENTS, PERIOD_END, Conditions, account_graph, is_setting, target_graph
 from kernels.strategy import Strategy
 from kernels.trace import Graph, only_output, pruned, without_outputs
@@ -31,6 +31,9 @@ class Plan:
 
     ``columns`` cover bars [0, end of the last window); ``ends`` says of each bar whether a return period ends with it,
     the windows' own ends apart. ``start`` is the first bar at which every lane's target exists.
+
+    ``resumed_at``: the bar from which accounts go on, their states being lanes named by ``carried_name``; None: from a
+    window's start. ``open_end``: whether a window's last bar ends a return period only where the calendar says so.
     """
 
     strategy: Strategy
@@ -42,11 +45,13 @@ class Plan:
     periods_per_year: float
     execute: Execute
     device: Device
+    resumed_at: int | None = None
+    open_end: bool = False
 
     def totals(self, states: Sequence[str], lanes: Lanes, count: int, blocks: int = 0) -> list[Totals]:
         """Final values of the named states for each window, for ``count`` lanes; ``blocks`` of periods have sums too."""
         graph = account_graph(self.strategy, self.conditions)
-        program = self._account([*states, *(block_sums.TALLIES if blocks else ())])
+        program = self._account([*states, *(block_sums.TALLIES if blocks else ())], graph)
         families: dict[int, Family] = {}
         found = []
         for window in self.windows:
@@ -85,6 +90,8 @@ class Plan:
 
     def _first_run(self, window: Window) -> int:
         """The first bar that the account's program runs: the window's first where its decision can fill in it."""
+        if self.resumed_at is not None:
+            return self.resumed_at
         return window[0] if self.conditions.decides_and_fills else window[0] + 1
 
     def workload(self, states: Sequence[str], lanes: int) -> Workload:
@@ -92,9 +99,25 @@ class Plan:
         bars = sum(stop - begin - 1 for begin, stop in self.windows)
         return Workload(work(self._account(states).program), lanes, bars)
 
-    def _account(self, states: Sequence[str]) -> Hoisted:
+    def _account(self, states: Sequence[str], graph: Graph | None = None) -> Hoisted:
+        """The program that leaves the named states; ``graph`` is the account's where it was traced already."""
+        traced = account_graph(self.strategy, self.conditions) if graph is None else graph
+        return hoist(pruned(without_outputs(traced), frozenset(states)), EVENTS, is_setting)
+
+    def needed(self, states: Sequence[str]) -> list[str]:
+        """The states that computing the named ones needs, themselves included."""
+        return [state.name for state in self._account(states).program.states]
+
+    def before_last(self, states: Sequence[str], lanes: Lanes, count: int, window: Window) -> dict[str, Array]:
+        """The named states, and those that these need, before the window's last bar: whether that ends a period may be
+        known later only.
+        """
         graph = account_graph(self.strategy, self.conditions)
-        return hoist(pruned(without_outputs(graph), frozenset(states)), EVENTS, is_setting)
+        hoisted = self._account(states, graph)
+        plan = replace(self, open_end=True)
+        run = plan._runs(hoisted, lanes, count, [(window[0], window[1] - 1)])[0]
+        found = {state.name: run.states[place] for place, state in enumerate(hoisted.program.states)}
+        return {**found, **{name: np.full(count, value) for name, value in graph.constants.items()}}
 
     def record(self, lane: Mapping[str, float], window: Window, shown: Mapping[str, Value]) -> tuple[Array, Array]:
         """(target at the window's first bar [1], recorded values [values, bars after it]) of one lane; last those of the
@@ -104,18 +127,21 @@ class Plan:
         account = account_graph(self.strategy, self.conditions)
         graph = pruned(replace(account, outputs={**account.outputs, **shown}), frozenset())
         run = next(iter(self._runs(hoist(graph, EVENTS, is_setting), lanes, 1, (window,))))
-        return self._targets(lanes, 1, window, {}), run.outputs[:, :, 0]
+        first = self._targets(lanes, 1, window, {}) if self.resumed_at is None else np.full(1, np.nan)
+        return first, run.outputs[:, :, 0]
 
     def period_ends(self, window: Window) -> NDArray[np.bool_]:
-        """Whether a return period ends with each bar; the window's last bar always ends one."""
+        """Whether a return period ends with each bar; the window's last bar always ends one, unless left open."""
         ends = self.ends.copy()
-        ends[window[1] - 1] = True
+        ends[window[1] - 1] |= not self.open_end
         return ends
 
     def shared(self, states: Sequence[str]) -> tuple[tuple[Value, ...], int]:
-        """(families, memory of the rows) that all lanes share where the named states are computed."""
+        """(families, those that others are built from included, and memory of the rows) that all lanes share where the
+        named states are computed.
+        """
         hoisted = self._account(states)
-        return hoisted.families, len(hoisted.rows) * 8 * len(self.ends)
+        return tuple(families_under(*hoisted.families)), len(hoisted.rows) * 8 * len(self.ends)
 
     def family_bytes(self, families: Sequence[Value], lanes: Lanes) -> int:
         """Memory of the families for these lanes."""
@@ -128,12 +154,15 @@ class Plan:
     def _run(
         self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family], blocks: int = 0
     ) -> tuple[Run, tuple[Array, NDArray[np.int64]] | None]:
-        begin, stop = self._first_run(window), window[1]
-        # nothing was decided before the first bar with a target
-        decided = begin > self.start
-        target = self._targets(lanes, count, (begin - 1, stop), families) if decided else np.zeros(count)
-        program = hoisted.program
-        states = np.stack([target if s.name == TARGET else np.full(count, s.initial) for s in program.states])
+        begin, stop, program = self._first_run(window), window[1], hoisted.program
+        if self.resumed_at is None:
+            # nothing was decided before the first bar with a target
+            decided = begin > self.start
+            target = self._targets(lanes, count, (begin - 1, stop), families) if decided else np.zeros(count)
+            first = [target if s.name == TARGET else np.full(count, s.initial) for s in program.states]
+        else:
+            first = [lanes[carried_name(state.name)] for state in program.states]
+        states = np.stack(first)
         inputs = self._inputs(hoisted, lanes, count, window, families)
         if not blocks:
             return self.execute(program, inputs, begin, stop, states), None
@@ -192,3 +221,8 @@ class Plan:
         if node.op == "col" and node.detail == PERIOD_END:
             return self.period_ends(window)
         return writer.row(node)
+
+
+def carried_name(state: str) -> str:
+    """The lane that holds a state which an account goes on from."""
+    return f"state {state}"

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from kernels.block_sums import BlockSums
 from kernels.expressions import nodes, parameters
-from kernels.metrics import MetricError, ranking
+from kernels.metrics import ALL_METRICS, RUIN, MetricError, ranking
 from kernels.opcodes import BOOL
 from kernels.plan import Plan, Window
 from kernels.rows import Array, warm_up
 from kernels.simulation import RECORDED
 from kernels.surface import heat_map, neighbours, stability
+from kernels.sweep_state import SweepState, settings_text, states_to_keep
 from kernels.values import Value, where
 
 LANES_A_COUNT = 256
@@ -38,6 +39,7 @@ class SweepResult:
     _plan: Plan
     _bars: pd.DataFrame
     _lanes: Mapping[str, Array]
+    _carried: Mapping[str, Array]
     _blocks: tuple[BlockSums, ...] = ()
 
     def ranking(self, metric: str) -> NDArray[np.int64]:
@@ -51,7 +53,7 @@ class SweepResult:
         order = self.ranking(metric)
         if len(order) == 0:
             raise MetricError(
-                f"no best {metric}: it is NaN for all {len(self.table)} combinations ({self._why_undefined()}); "
+                f"no best {metric}: it is NaN for all {len(self.table)} combinations ({self._why_undefined(metric)}); "
                 "score more bars or rank by another metric"
             )
         return self.table.iloc[int(order[0])]
@@ -80,7 +82,8 @@ class SweepResult:
     def trace(self, row: int, show: Mapping[str, Value] | None = None) -> pd.DataFrame:
         """One combination bar by bar, a row for each of the bars up to its window's end.
 
-        Equal on bits to what its metrics were computed from. Before the window the account is flat and ``target`` NaN.
+        Equal on bits to what its metrics were computed from. Before the window the account is flat and ``target`` NaN;
+        where the sweep went on from a state, the bars before it are NaN.
         Columns: ``ts_event`` (and ``session`` where the bars have it), ``target`` decided at the bar's close,
         ``position`` in contracts at the close, ``equity``, ``profit`` (gross) and ``costs`` (both since the start),
         in money; of the bar itself ``fills`` (a roll is one for each leg), ``contracts`` that changed hands and their
@@ -90,9 +93,11 @@ class SweepResult:
         """
         shown = self._shown(show or {})
         window = self._window(row)
-        lane = {name: float(values[row % self._combinations]) for name, values in self._lanes.items()}
+        lane = {name: float(values[row % self._combinations]) for name, values in self._all_lanes.items()}
         first_target, recorded = self._plan.record(lane, window, shown)
         flat = np.array([np.nan, 0.0, self._plan.conditions.capital, *5 * [0.0], *len(shown) * [np.nan]])
+        if self._plan.resumed_at is not None:
+            flat[:] = np.nan  # the first sweep knows
         values = np.concatenate([np.repeat(flat[:, np.newaxis], window[1] - recorded.shape[1], axis=1), recorded], axis=1)
         values[0, window[0]] = first_target[0]
         table = self._bars.iloc[: window[1]].reset_index(drop=True)
@@ -116,6 +121,10 @@ class SweepResult:
     def sessions(self, row: int) -> pd.DataFrame:
         """Net profit of one combination by session of its window, in money: columns ``session``, ``profit``."""
         trace = self.trace(row).iloc[self._window(row)[0] :]
+        if self._plan.resumed_at is not None:
+            raise MetricError(
+                f"the sweep went on at bar {self._plan.resumed_at}: the one before it knows earlier sessions"
+            )
         if "session" not in trace.columns:
             raise MetricError("the bars have no column 'session': add it, or use trace(row) and group by time")
         closes = trace.groupby("session", sort=False)["equity"].last()
@@ -133,28 +142,60 @@ class SweepResult:
         self._of_window(window)
         return self._blocks[window]
 
+    def state(self, window: int = 0) -> SweepState:
+        """The accounts before the window's last bar, for ``sweep(..., resume=state)`` over these bars and later ones.
+
+        Every combination is run once more, so that nothing is kept unasked. Raises ``SweepError`` where the table holds
+        order statistics, or the precision is not fp64.
+        """
+        if not 0 <= window < len(self.windows):
+            raise IndexError(f"window {window}: the sweep has windows 0 to {len(self.windows) - 1}")
+        metrics = [name for name in self.table.columns if name in ALL_METRICS and name not in self._lanes]
+        begin, stop = self.windows[window]
+        needed = states_to_keep(metrics, self.profile["precision"])
+        found = self._plan.before_last(needed, self._all_lanes, self._combinations, (begin, stop))
+        return SweepState(
+            strategy=self._plan.strategy.name,
+            settings=settings_text(self._plan.conditions, self.profile["returns"]),
+            bar=stop - 1,
+            ts_event=self._bars["ts_event"].iloc[stop - 1],
+            window_start=begin,
+            start=self.start,
+            combinations=self.table[list(self._lanes)].iloc[: self._combinations].copy(),
+            values=pd.DataFrame({name: found[name] for name in sorted(found)}),
+        )
+
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the swept parameters."""
         return tuple(self._lanes)
+
+    @property
+    def _all_lanes(self) -> dict[str, Array]:
+        """What the plan runs: the parameters, and where the sweep went on from a state, that [combinations] each."""
+        return {**self._lanes, **self._carried}
 
     def _of_window(self, window: int) -> pd.DataFrame:
         if not 0 <= window < len(self.windows):
             raise IndexError(f"window {window}: the sweep has windows 0 to {len(self.windows) - 1}")
         return self.table.iloc[window * self._combinations : (window + 1) * self._combinations].reset_index(drop=True)
 
-    def _why_undefined(self) -> str:
-        """The reasons of a metric that no combination has; ruined accounts are counted by running them once more."""
+    def _why_undefined(self, metric: str) -> str:
+        """When the metric is undefined; where ruin is among the reasons, ruined accounts are counted by running them."""
+        reasons = (
+            f"NaN for: {ALL_METRICS[metric].undefined}" if ALL_METRICS[metric].undefined else "no return is finite"
+        )
+        if RUIN not in reasons:
+            return reasons
         ruined = 0
         for low in range(0, self._combinations, LANES_A_COUNT):
-            part = {name: values[low : low + LANES_A_COUNT] for name, values in self._lanes.items()}
+            part = {name: values[low : low + LANES_A_COUNT] for name, values in self._all_lanes.items()}
             count = min(LANES_A_COUNT, self._combinations - low)
             ruined += sum(int((one["solvent"] <= 0.0).sum()) for one in self._plan.totals(["solvent"], part, count))
         if not ruined:
-            return "no trade, or constant returns"
-        others = "" if ruined == len(self.table) else "; the others: no trade, or constant returns"
-        remedy = ", so give more capital or trade fewer contracts"
-        return f"{ruined} of {len(self.table)} accounts fell to zero or below{remedy}{others}"
+            return reasons
+        remedy = "give more capital or trade fewer contracts"
+        return f"{reasons}; {ruined} of {len(self.table)} accounts fell to zero or below: {remedy}"
 
     @property
     def _combinations(self) -> int:

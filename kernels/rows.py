@@ -6,6 +6,7 @@ assignments; the executor that runs the sweep runs it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -28,6 +29,8 @@ Lanes: TypeAlias = Mapping[str, Array]
 
 
 TILE = 1024
+LEAST_SHARED = 2**18
+"""Fewest values of a family that are worth a second thread."""
 
 
 class WindowError(ValueError):
@@ -143,6 +146,17 @@ class RowWriter:
         return np.ascontiguousarray(self._device.download(self.family(node, {}).matrix[:, 0]))
 
 
+def families_under(*roots: Value) -> list[Value]:
+    """The families that some are computed from, themselves included, each once; what data alone decides is none."""
+    structure, found = Structure(), {}
+    for node in nodes(*roots):
+        read = node.operands[:-1] if node.op in WINDOWED else ()
+        for family in (*read, *((node,) if is_indicator(node) or any(node is root for root in roots) else ())):
+            if parameters(family):
+                found[structure.number(family)] = family
+    return list(found.values())
+
+
 def distinct(names: Sequence[str], lanes: Lanes) -> tuple[Array, NDArray[np.int64]]:
     """Distinct assignments of some parameters [assignments, parameters], and each lane's place among them."""
     if not names:
@@ -209,22 +223,49 @@ def _windowed(
     windows: NDArray[Any],
     device: Device,
 ) -> Any:
-    """All assignments' rows as a matrix; those that read the same series are computed in one call."""
+    """All assignments' rows as a matrix; those that read the same series are computed in one call a thread."""
+    spans, together = windows.tolist(), np.stack(places)
+    on_host = device.threads > 0 or indicator.on_host
     rows: dict[int, Any] = {}
-    together = np.stack(places)
+    matrix = np.empty((len(sources[0][0]), len(windows))) if on_host else None
     for pick in np.unique(together, axis=1).T:
-        lanes = np.flatnonzero((together == pick[:, np.newaxis]).all(axis=0)).tolist()
+        lanes = np.flatnonzero((together == pick[:, np.newaxis]).all(axis=0))
         read = [series[place] for series, place in zip(sources, pick, strict=True)]
-        if not indicator.on_host:
-            read = [device.upload(series) for series in read]
-        rows.update(zip(lanes, indicator.rows(*read, [windows[lane].item() for lane in lanes]), strict=True))
-    if not isinstance(rows[0], np.ndarray):
-        return np.stack([rows[lane] for lane in range(len(windows))], axis=1)
-    matrix = np.empty((len(rows[0]), len(windows)))
-    for begin in range(0, len(matrix), TILE):  # bars that stay in the cache while all columns are written
-        for lane, row in rows.items():
-            matrix[begin : begin + TILE, lane] = row[begin : begin + TILE]
-    return device.upload(matrix)
+        if matrix is not None:
+            _write(indicator, read, spans, matrix, lanes, device.threads)
+        else:
+            uploaded = [device.upload(series) for series in read]
+            rows.update(zip(lanes.tolist(), indicator.rows(*uploaded, [spans[lane] for lane in lanes]), strict=True))
+    if matrix is not None:
+        return device.upload(matrix)
+    return np.stack([rows[lane] for lane in range(len(windows))], axis=1)
+
+
+def _write(
+    indicator: Windowed,
+    read: Sequence[Array],
+    spans: Sequence[Any],
+    matrix: Array,
+    lanes: NDArray[np.int64],
+    threads: int,
+) -> None:
+    """The windows of some lanes over the same series, as those columns of the matrix; threads share the lanes."""
+
+    def part(mine: NDArray[np.int64]) -> None:
+        chosen = [spans[lane] for lane in mine]
+        if indicator.write is not None and mine[-1] - mine[0] + 1 == len(mine):
+            indicator.write(*read, chosen, matrix[:, mine[0] : mine[-1] + 1])
+            return
+        rows = indicator.rows(*read, chosen)
+        for begin in range(0, len(matrix), TILE):  # bars that stay in the cache while all columns are written
+            for lane, row in zip(mine, rows, strict=True):
+                matrix[begin : begin + TILE, lane] = row[begin : begin + TILE]
+
+    if threads > 1 and len(lanes) > 1 and len(lanes) * len(matrix) >= LEAST_SHARED:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(part, np.array_split(lanes, min(threads, len(lanes)))))
+    else:
+        part(lanes)
 
 
 def _delayed(matrix: Any, bars: int) -> Any:

@@ -56,6 +56,6 @@ def runner(name: str, precision: str, threads: int, cache: Path, device_bytes: i
     if name == "cpu":
         cpu = CpuExecutor(threads, cache)
         timed = Timed(cpu.run)
-        return Runner(name, timed, host(timed.run), cpu=cpu)
+        return Runner(name, timed, host(timed.run, threads), cpu=cpu)
     cuda = CudaExecutor(cache, precision, device_bytes)
     return Runner(name, Timed(cuda.run), cuda.device, cuda=cuda)

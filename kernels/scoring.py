@@ -21,7 +21,7 @@ from kernels.execution import Execution, Instrument
 from kernels.executor import host
 from kernels.fallback import cuda_refusal
 from kernels.grid import lanes
-from kernels.metrics import compute, reads
+from kernels.metrics import Totals, compute, reads
 from kernels.plan import Plan, Window
 from kernels.portfolio import Terms
 from kernels.progress import Progress
@@ -33,6 +33,9 @@ from kernels.strategy import Strategy
 
 REPORTED = 2**14
 """Combinations between two reports of progress, at most."""
+
+LANES_A_BLOCK = 64
+"""Cuts of many lanes are multiples of this, the blocks of the ``cpu`` executor."""
 
 
 @dataclass(frozen=True)
@@ -71,29 +74,49 @@ class Scorer:
     begun: float = field(default_factory=time.perf_counter)
     done: int = 0
     chunks: int = 0
+    halved: int = 0
     shared_bytes: int = 0
 
-    def score(self, table: pd.DataFrame) -> tuple[pd.DataFrame, tuple[BlockSums, ...]]:
+    def score(self, table: pd.DataFrame, carried: Lanes | None = None) -> tuple[pd.DataFrame, tuple[BlockSums, ...]]:
         """The combinations with their metrics, a row each and window, windows one after another; and of each window the
-        sums over blocks, where they were asked for.
+        sums over blocks, where they were asked for. ``carried``: the states that their accounts go on from.
         """
-        needed, metrics, blocks = sorted(reads(self.settings.metrics)), self.settings.metrics, self.settings.blocks
-        values, parts, sums = lanes(table), [], []
+        needed, metrics = sorted(reads(self.settings.metrics)), self.settings.metrics
+        values, parts, sums = {**lanes(table), **(carried or {})}, [], []
         for low, high in itertools.pairwise(self._cuts(values, len(table))):
-            chunk = {name: column[low:high] for name, column in values.items()}
-            found = self.plan.totals(needed, chunk, high - low, blocks)
-            parts.append([compute(metrics, totals) for totals in found])
-            sums.append([_block_sums(*one.blocks) for one in found if one.blocks])
+            for found in self._totals(needed, {name: column[low:high] for name, column in values.items()}, high - low):
+                parts.append([compute(metrics, totals) for totals in found])
+                sums.append([_block_sums(*one.blocks) for one in found if one.blocks])
             self._report(high - low)
         windows = zip(*sums, strict=True)
         return _table(table, metrics, parts, len(self.plan.windows)), tuple(joined(list(part)) for part in windows)
 
+    def _totals(self, states: Sequence[str], values: Lanes, count: int) -> list[list[Totals]]:
+        """The plan's totals of some lanes, in one part; where memory does not suffice, in halves, and so on."""
+        try:
+            return [self.plan.totals(states, values, count, self.settings.blocks)]
+        except MemoryError:
+            if count == 1:
+                raise
+        # outside the handler, where the error no longer keeps alive what was computed before it
+        middle = count // 2
+        first = {name: column[:middle] for name, column in values.items()}
+        second = {name: column[middle:] for name, column in values.items()}
+        self.halved += 1
+        return self._totals(states, first, middle) + self._totals(states, second, count - middle)
+
     def result(
-        self, table: pd.DataFrame, combinations: pd.DataFrame, blocks: tuple[BlockSums, ...] = ()
+        self,
+        table: pd.DataFrame,
+        combinations: pd.DataFrame,
+        blocks: tuple[BlockSums, ...] = (),
+        carried: Lanes | None = None,
     ) -> SweepResult:
-        """The result whose rows are these combinations, in each window."""
-        plan = self.plan
-        return SweepResult(table, plan.start, plan.windows, self.profile(), plan, self.bars, lanes(combinations), blocks)
+        """The result whose rows are these combinations, in each window; ``carried`` as in ``score``."""
+        plan, values = self.plan, lanes(combinations)
+        return SweepResult(
+            table, plan.start, plan.windows, self.profile(), plan, self.bars, values, carried or {}, blocks
+        )
 
     def profile(self) -> dict[str, Any]:
         """What ran, why, and where the time went so far."""
@@ -111,6 +134,7 @@ class Scorer:
             "periods_per_year": self.plan.periods_per_year,
             "combinations": self.total,
             "chunks": self.chunks,
+            "halved_for_memory": self.halved,
             "row_bytes": self.shared_bytes,
             "bar_steps": steps,
             "bar_steps_per_second": steps / max(running, 1e-9),
@@ -131,13 +155,19 @@ class Scorer:
     def _cuts(self, values: Lanes, count: int) -> list[int]:
         """Cuts of the lanes, in order, so that each chunk's shared rows fit; a single lane is never cut.
 
-        Rows of data alone, which no cut makes fewer, leave families at least half of the memory.
+        Rows of data alone, which no cut makes fewer, leave families at least half of the memory. Chunks are of whole blocks
+        of lanes where they can be: an executor pads the last block of each.
         """
         families, rows = self.plan.shared(sorted(reads(self.settings.metrics)))
-        limit = max(self.settings.row_bytes - rows, self.settings.row_bytes // 2)
-        number = 1 if self.settings.progress is None else max(-(-count // REPORTED), 1)
+        limit = max(self.settings.row_bytes - rows, self.settings.row_bytes // 2, 1)
+        least = -(-self.plan.family_bytes(families, values) // limit)
+        reports = 1 if self.settings.progress is None else -(-count // REPORTED)
+        number = max(min(max(least, reports), count), 1)
         while True:
-            cuts = [count * place // number for place in range(number + 1)]
+            whole = -(-count // (number * LANES_A_BLOCK)) * LANES_A_BLOCK
+            cuts = [min(whole * place, count) for place in range(-(-count // whole) + 1)]
+            if len(cuts) - 1 < number:
+                cuts = [count * place // number for place in range(number + 1)]
             needs = [
                 self.plan.family_bytes(families, {name: column[low:high] for name, column in values.items()})
                 for low, high in itertools.pairwise(cuts)

@@ -14,6 +14,7 @@ import pandas as pd
 
 from kernels import preparation
 from kernels.calibration import Calibration
+from kernels.continuation import continued
 from kernels.execution import Costs, Execution, Instrument
 from kernels.grid import as_table, combinations, lanes
 from kernels.metrics import STANDARD, reads
@@ -27,6 +28,7 @@ from kernels.result import SweepResult
 from kernels.rows import warm_up as longest_warm_up
 from kernels.scoring import Settings, scorer
 from kernels.strategy import Strategy
+from kernels.sweep_state import SweepState
 from kernels.top import best_combinations
 
 __all__ = ["SweepError", "combinations", "sweep", "warm_up"]
@@ -61,6 +63,7 @@ def sweep(
     cache: Path | None = None,
     row_bytes: int = ROW_BYTES,
     device_bytes: int | None = None,
+    resume: SweepState | None = None,
 ) -> SweepResult:
     """Scores every combination of ``grid`` over ``bars``: in money of real contracts (``capital`` 100,000 by default), or
     without ``instrument`` as fractions of equity (1.0).
@@ -75,9 +78,10 @@ def sweep(
     "fp32", a scan whose numbers are approximate, and "mixed", a scan in fp32 whose best ``confirm`` combinations by
     ``rank_by`` are computed again in fp64. ``threads``: default all cores. ``cache``: folder of compiled programs, by
     default one of the user's. ``row_bytes``: memory for shared rows; ``device_bytes``: device memory for lanes.
-    ``top``: keep only that many combinations, the best by ``rank_by`` in each window (``kernels.top``): memory then does
-    not grow with the grid. ``blocks``: keep sums and sums of squares of the returns over that many blocks of periods,
-    of every combination (``SweepResult.session_sums``). ``progress`` is called after every chunk.
+    ``top``: keep that many combinations, the best by ``rank_by`` in each window (``kernels.top``): memory does not grow with
+    the grid. ``blocks``: keep sums and squares of the returns over so many blocks of periods of every combination
+    (``SweepResult.session_sums``). ``progress`` is called after every chunk. ``resume``: the state (``result.state()``) that
+    an earlier sweep's accounts go on from; combinations, start and window are its own, ``bars`` those of that sweep and more.
 
     Raises ``SweepError``, ``GridError``, ``MetricError``, ``BarsError``, ``WindowError`` or ``CudaUnavailableError``,
     each naming the remedy.
@@ -92,6 +96,8 @@ def sweep(
     preparation.check_blocks(blocks, top, precision)
     preparation.check_bars(bars, settings.returns)
     reads(metrics)
+    if resume is not None:
+        return continued(strategy, bars, settings, resume, precision, grid=grid, start=start, top=top)
     if top is not None:
         return best_combinations(strategy, bars, settings, grid, start, precision, rank_by, top, confirm)
     run = functools.partial(_run, strategy, bars, settings)

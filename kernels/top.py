@@ -58,7 +58,7 @@ def best_combinations(
     kept = _scan(scan, blocks(grid, strategy, BLOCK), rank_by, max(top, confirm) if mixed else top)
     if not len(kept[0]):
         raise MetricError(f"none of {count:,} combinations has a {rank_by}: score more bars or rank by another metric")
-    names = list(strategy.parameters)
+    names = [name for name in kept[0].columns if name in strategy.parameters]
     if not mixed:
         return scan.result(_joined(kept, names), kept[0][names])
     exact = scorer(strategy, bars, settings, len(kept[0]), first, "fp64")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kernels import window_moments, window_order, window_times, windows
+from kernels import window_extremes, window_moments, window_order, window_times, windows
 from kernels.opcodes import F64, OPCODES
 from kernels.values import ExpressionError, Value, constant
 from kernels.walks import nodes, open_leaves
@@ -25,13 +25,15 @@ TIME = "bar time"
 class Windowed:
     """``rows(*sources, windows)`` gives an array [bars] for each window; the warm-up is ``window + offset`` bars.
 
-    ``on_host``: the function takes numpy's arrays alone; all others run on a device's arrays too.
+    ``on_host``: the function takes numpy's arrays alone; all others run on a device's arrays too. ``write(*sources,
+    windows, found)``: the same rows of numpy's arrays as columns of ``found``, for functions that save memory so.
     """
 
     rows: Callable[..., list[Any]]
     least: int = 1
     offset: int = -1
     on_host: bool = False
+    write: Callable[..., None] | None = None
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,8 @@ _IN_BARS = {
     "rolling_std": Windowed(_spreads, least=2),
     "rolling_squares": Windowed(window_moments.squares),
     "zscore": Windowed(_zscores, least=2),
-    "rolling_max": Windowed(windows.maxima),
-    "rolling_min": Windowed(windows.minima),
+    "rolling_max": Windowed(window_extremes.maxima, write=window_extremes.write_maxima),
+    "rolling_min": Windowed(window_extremes.minima, write=window_extremes.write_minima),
     "rolling_rank": Windowed(window_order.ranks),
     "rolling_median": Windowed(window_order.medians, on_host=True),
     "mean_deviation": Windowed(window_order.mean_deviations),

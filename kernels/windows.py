@@ -1,4 +1,4 @@
-"""Windowed sums, means, deviations and extremes of an array, by doubling.
+"""Windowed sums, means and deviations of an array, by doubling; extremes are in ``kernels.window_extremes``.
 
 A window of w bars is put together from blocks of 1, 2, 4, … bars, so a value depends on the bars of its own window
 alone: no running sum drifts, nothing of a spike or a NaN stays once it has left the window, and appended bars change
@@ -25,16 +25,6 @@ Join: TypeAlias = Callable[[Parts, int, Parts, int], Parts]
 def sums(x: Array, windows: Sequence[int]) -> list[Array]:
     """Sum of the last w bars for each w: a list of arrays [bars]."""
     return [parts[0] for parts in doubled((x,), windows, lambda a, _, b, __: (a[0] + b[0],))]
-
-
-def maxima(x: Array, windows: Sequence[int]) -> list[Array]:
-    """Largest of the last w bars for each w: a list of arrays [bars]; a zero comes out as +0."""
-    return _extremes(x, windows, np.maximum)
-
-
-def minima(x: Array, windows: Sequence[int]) -> list[Array]:
-    """Smallest of the last w bars for each w: a list of arrays [bars]; a zero comes out as +0."""
-    return _extremes(x, windows, np.minimum)
 
 
 def lags(x: Array, windows: Sequence[int]) -> list[Array]:
@@ -68,27 +58,10 @@ def join_moments(recent: Parts, recent_bars: int, older: Parts, older_bars: int)
     return recent[0], recent[1] + step * (older_bars / total), squares
 
 
-def _extremes(x: Array, windows: Sequence[int], extreme: np.ufunc) -> list[Array]:
-    # two overlapping blocks cover any window, since counting a bar twice changes no extreme;
-    # x + 0.0 turns -0 into +0: which zero a ufunc picks depends on where in the array it stands
-    results = [np.full_like(x, np.nan) for _ in windows]
-    block, size = x + 0.0, 1
-    while True:
-        for result, window in zip(results, windows, strict=True):
-            older = window - size
-            if size <= window < 2 * size and older < len(x):
-                extreme(block[older:], block[: len(x) - older], out=result[older:])
-        if 2 * size > max(windows):
-            return results
-        longer = np.full_like(x, np.nan)
-        if size < len(x):
-            extreme(block[size:], block[: len(x) - size], out=longer[size:])
-        block, size = longer, 2 * size
-
-
 def _shifted(parts: Parts, bars: int) -> Parts:
     def shift(x: Array) -> Array:
-        moved = np.full_like(x, np.nan)
+        moved = np.empty_like(x)
+        moved[:bars] = np.nan
         if bars < len(x):
             moved[bars:] = x[: len(x) - bars]
         return moved

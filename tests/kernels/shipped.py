@@ -131,7 +131,7 @@ CASES = (
     Case("donchian_breakout_rolls", "donchian_breakout", rolls=4, costs=Costs(slippage_ticks=1)),
     Case("donchian_breakout_trades", "donchian_breakout", metrics=("trades", "win_rate", "profit_factor")),
     Case("positions_costs", "positions", rolls=2, masks=5, costs=EVERY_COST),
-    Case("kalman_surface_masks", "kalman_surface", masks=7, costs=Costs(slippage_ticks=1)),
+    Case("kalman_surface_masks", "kalman_surface", masks=7, costs=Costs(slippage_ticks=1), metrics=FIVE),
     Case("oscillators_gaps", "oscillators", gaps=5, metrics=FIVE),
     Case("sma_band_five_by_bar", "sma_band", metrics=FIVE, returns="bar"),
     Case("ema_cross_stops", "ema_cross", rolls=2, masks=7, costs=EVERY_COST, stops=True),
@@ -165,6 +165,14 @@ CASES = (
     ),
     Case("sma_band_all_by_bar", "sma_band", returns="bar", costs=Costs(slippage_ticks=1)),
 )
+
+
+WRITTEN_OUT = (
+    "ema_cross_five_by_bar", "zscore_reversion_return", "donchian_breakout_trades", "donchian_breakout_stops_five",
+    "positions_costs", "kalman_surface_masks", "oscillators_gaps", "sma_band_five_by_bar", "sma_band_all_by_bar",
+    "sma_band_fractions",
+)  # fmt: skip
+"""The cases whose program and CUDA text are golden files; digests cover all of them."""
 
 
 def same_tables(a: pd.DataFrame, b: pd.DataFrame) -> bool:

@@ -51,6 +51,24 @@ def test_every_choice_is_its_own_sweep_over_the_same_bars(random_bars, contract,
         found.trace(18)
 
 
+def test_choices_that_are_rows_are_one_program(random_bars, contract, same_bits):
+    bars = random_bars(3, bars=200, rolls=1, gaps=4)
+    signals = {"stretch": zscore(CLOSE, 9), "gap": (CLOSE - ema(CLOSE, 7)) / 10.0, "flat": CLOSE * 0.0}
+    idle = {"flat": CLOSE * 0.0, "held": hold()}
+    options = {"instrument": contract, "executor": "numpy", "metrics": ["sharpe", "net_profit"]}
+    grid = {"level": [0.4, 0.9]}
+    found = sweep_choices(made, {"signal": signals, "idle": idle}, bars, grid=grid, **options)
+    assert found.profile["programs"] == 2  # a choice of the target held is no row
+    assert list(found.table.columns) == ["signal", "idle", "level", "sharpe", "net_profit"]
+    assert found.table["signal"].tolist() == ["stretch", "stretch", "gap", "gap", "flat", "flat"] * 2
+    assert found.table["idle"].tolist() == ["flat"] * 6 + ["held"] * 6
+    for place, (signal, other) in enumerate((s, i) for i in idle for s in signals):
+        alone = sweep(made(signals[signal], idle[other]), bars, grid=grid, start=8, **options)
+        rows = found.table.iloc[2 * place : 2 * place + 2]
+        assert same_bits(rows[["sharpe", "net_profit"]], alone.table[["sharpe", "net_profit"]])
+        assert found.trace(2 * place + 1).equals(alone.trace(1))
+
+
 @pytest.mark.parametrize(
     ("choices", "grid", "message"),
     [

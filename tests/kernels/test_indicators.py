@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernels import numpy_executor, windows
+from kernels import numpy_executor, window_extremes, windows
 from kernels.executor import host
 from kernels.expressions import col, hold, param, prev
 from kernels.indicators import ema, rolling_max, rolling_min, rolling_std, sma, zscore
@@ -105,15 +105,29 @@ def test_windowed_sums_are_exact_where_floats_are():
 
 
 def test_windows_longer_than_the_series():
-    assert np.all(np.isnan(windows.maxima(np.ones(5), [6])[0]))
+    assert np.all(np.isnan(window_extremes.maxima(np.ones(5), [6])[0]))
 
 
 def test_zero_has_one_sign_in_extremes():
     for found in (
-        windows.maxima(np.array([-0.0, 0.0, -0.0]), [2])[0],
-        windows.minima(np.array([0.0, -0.0, 0.0]), [2])[0],
+        window_extremes.maxima(np.array([-0.0, 0.0, -0.0]), [2])[0],
+        window_extremes.minima(np.array([0.0, -0.0, 0.0]), [2])[0],
     ):
         assert not np.signbit(found[1:]).any()
+
+
+@pytest.mark.parametrize("spans", [[1], [5, 3], [2, 4, 6, 8, 10], [*range(1, 10), 60], [300, 20, 7, 9, 11, 2000]])
+@pytest.mark.parametrize("bars", [1, 7, 400])
+def test_extremes_as_columns_are_the_rows(spans, bars, walk, same_bits):
+    x = np.where(np.arange(bars) % 11 == 3, -0.0, walk[:bars])
+    x[5::50] = np.nan
+    for rows, write in (
+        (window_extremes.maxima, window_extremes.write_maxima),
+        (window_extremes.minima, window_extremes.write_minima),
+    ):
+        found = np.zeros((bars, len(spans)))
+        write(x, spans, found)
+        assert same_bits(found, np.stack(rows(x, spans), axis=1))
 
 
 @pytest.mark.parametrize("ours", [ema, sma, rolling_std, zscore, rolling_max, rolling_min])

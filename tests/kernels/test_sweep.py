@@ -13,6 +13,7 @@ from kernels.bars import BarsError
 from kernels.execution import Costs, Instrument
 from kernels.expressions import col, hold, param, where
 from kernels.grid import GridError, combinations
+from kernels.indicators import ema, sma
 from kernels.metrics import STANDARD, MetricError
 from kernels.rows import WindowError
 from kernels.strategies import STRATEGIES, donchian_breakout, ema_cross, positions, zscore_reversion
@@ -128,6 +129,21 @@ def test_chunks_change_no_bits(name, random_bars, contract, same_bits):
         for rows in np.array_split(np.arange(len(grid)), min(3, len(grid)))
     ]
     assert same_bits(pd.concat(parts), whole.table)
+
+
+def test_rows_that_other_rows_are_built_from_count_as_memory(random_bars, contract):
+    # 3 spans of an average of the close, under it 3 × 4 means of it: 15 rows of 100 bars
+    bars = random_bars(11, bars=100)
+    inner = ema(col("adj_close"), param("span"))
+    nested = Strategy("nested", where(col("adj_close") > sma(inner, param("window")), 1.0, 0.0))
+    grid = {"span": [2, 3, 4], "window": [5, 6, 7, 8]}
+    options = {"instrument": contract, "executor": "numpy", "metrics": ["trades"], "grid": grid}
+    whole = sweep(nested, bars, **options)
+    families, rows = whole._plan.shared(["trades"])
+    assert whole._plan.family_bytes(families, whole._lanes) == 15 * 100 * 8
+    assert whole.profile["row_bytes"] == rows + 15 * 100 * 8
+    assert sweep(nested, bars, row_bytes=rows + 15 * 100 * 8, **options).profile["chunks"] == 1
+    assert sweep(nested, bars, row_bytes=rows + 15 * 100 * 8 - 1, **options).profile["chunks"] > 1
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -255,10 +271,10 @@ def test_best_says_how_many_accounts_were_ruined(random_bars, contract):
     side = Strategy("side", where(col("close") < param("level"), 1.0, 0.0))
     options = {"instrument": contract, "capital": 10.0, "executor": "numpy", "metrics": ["sharpe"]}
     always = sweep(side, bars, grid={"level": [1e9, 2e9]}, **options)
-    with pytest.raises(MetricError, match=r"\(2 of 2 accounts fell to zero or below, so give more capital or"):
+    with pytest.raises(MetricError, match=r"2 of 2 accounts fell to zero or below: give more capital or"):
         always.best("sharpe")
     some = sweep(side, bars, grid={"level": [-1.0, 1e9, -2.0]}, windows=[(5, 40), (40, 80)], **options)
-    with pytest.raises(MetricError, match=r"\(2 of 6 accounts fell .* contracts; the others: no trade, or constant"):
+    with pytest.raises(MetricError, match=r"NaN for: ruined account, .*; 2 of 6 accounts fell .* contracts\)"):
         some.best("sharpe")
 
 
@@ -271,8 +287,12 @@ def test_best_breaks_ties_by_order_and_skips_nan(random_bars, contract):
     alone = sweep(flat, bars, instrument=contract, grid={"level": [-3.0, -2.0]}, executor="numpy")
     with pytest.raises(MetricError, match="no best sharpe: it is NaN for all 2 combinations"):
         alone.best("sharpe")
-    with pytest.raises(MetricError, match=r"combinations \(no trade, or constant returns\); score more bars"):
+    with pytest.raises(
+        MetricError, match=r"\(NaN for: ruined account, fewer than 2 periods, constant returns\); score"
+    ):
         alone.best("sharpe")
+    with pytest.raises(MetricError, match=r"\(NaN for: no losing round trip\)"):
+        alone.best("profit_factor")
     with pytest.raises(MetricError, match="metric 'nonsense' is not in the table"):
         alone.best("nonsense")
     with pytest.raises(IndexError, match="row 2: the table has rows 0 to 1"):
