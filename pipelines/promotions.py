@@ -14,6 +14,7 @@ from typing import Any
 from pipelines import artefacts
 from pipelines.configuration import nearest
 from pipelines.errors import StoreError, UsageError
+from pipelines.job_records import JOBS
 from pipelines.records import read_records
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.sweeping import StrategyRanking
@@ -108,7 +109,7 @@ def find_model(store: Store, run: str, model: str, fold: int | None, name: str, 
 
 
 def _record(store: Store, run: str) -> dict[str, Any]:
-    records = [row for row in read_records(store) if row.get("command") not in ("refresh", "score", "promote")]
+    records = [row for row in read_records(store) if row.get("command") not in JOBS]
     found = [row for row in records if row["run"].startswith(run)]
     if len(found) != 1:
         known = [row["run"] for row in records]

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.commands.options import Options
-from pipelines.configuration import as_tree, load_settings
-from pipelines.errors import ExitCode, UsageError, WalkfoldError
+from pipelines.configuration import load_settings
+from pipelines.errors import ExitCode, UsageError
 from pipelines.graph import Graph
 from pipelines.hooks import run_hook
+from pipelines.job_records import begin, code_of, end
 from pipelines.locks import Holding, locked
 from pipelines.records import RunRecord
 from pipelines.refreshing import POISONED, PUBLISHED, Job, described, refreshed
@@ -48,17 +49,17 @@ def _kept(
     """Do the work with a record of it, and tell the hooks, whatever becomes of it."""
     started = time.perf_counter()
     say = (lambda text: None) if options.quiet else _say
-    record = RunRecord.begin(store, {"command": "refresh", "fold": "", "configuration": as_tree(settings)})
+    record = begin(store, "refresh", settings)
     job = Job(settings, store, record, holding, _computer(options, settings, store, started), say)
     if holding.taken_over:
         say(f"took the lock over from {holding.taken_over}")
     try:
         document = work(job)
     except BaseException as error:
-        failure = {"run": record.run, "name": job.name, "status": FAILED, "error": str(error) or type(error).__name__}
-        status = "interrupted" if isinstance(error, KeyboardInterrupt) else FAILED
-        warnings = _told(settings, FAILED, {**failure, "exit_code": int(_code(error))}, say)
-        record.append("ended", status=status, error=failure["error"], seconds=time.perf_counter() - started, hooks=warnings)
+        code, reason = code_of(error), str(error) or type(error).__name__
+        failure = {"run": record.run, "name": job.name, "status": FAILED, "error": reason, "exit_code": int(code)}
+        warnings = _told(settings, FAILED, failure, say)
+        end(record, code.name.lower(), code, time.perf_counter() - started, error=reason, hooks=warnings)
         raise
     document = {"run": record.run, **document, "seconds": round(time.perf_counter() - started, 3)}
     document["warnings"] = _told(settings, document["status"], document, say)
@@ -70,8 +71,8 @@ def _end(record: RunRecord, document: Mapping[str, Any], seconds: float) -> None
     refused = document["status"] == POISONED
     facts = {name: value for name, value in document.items() if name not in ("run", "status", "seconds")}
     error = {"error": "; ".join(document["reasons"])} if refused else {}
-    status = "data_rejected" if refused else "done"
-    record.append("ended", status=status, outcome=document["status"], seconds=seconds, **error, **facts)
+    code = ExitCode.DATA_REJECTED if refused else ExitCode.DONE
+    end(record, code.name.lower(), code, seconds, outcome=document["status"], **error, **facts)
 
 
 def _told(settings: Settings, status: str, document: Mapping[str, Any], say: Callable[[str], None]) -> list[str]:
@@ -148,12 +149,6 @@ def _print(options: Options, document: Mapping[str, Any]) -> None:
     if document.get("stale"):
         lines.append(f"  stale: {document['age_sessions']} sessions have ended since the last bar")
     sys.stdout.write("\n".join(lines) + "\n")
-
-
-def _code(error: BaseException) -> ExitCode:
-    if isinstance(error, KeyboardInterrupt):
-        return ExitCode.INTERRUPTED
-    return error.exit_code if isinstance(error, WalkfoldError) else ExitCode.NODE_FAILED
 
 
 def _say(text: str) -> None:

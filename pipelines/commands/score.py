@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 from pipelines.commands.options import Options
-from pipelines.configuration import as_tree, build_settings, load_settings
-from pipelines.errors import ExitCode, WalkfoldError
-from pipelines.records import RunRecord
+from pipelines.configuration import build_settings, load_settings
+from pipelines.errors import ExitCode
+from pipelines.job_records import begin, code_of, end
 from pipelines.settings import Settings
 from pipelines.store import Store
 from pipelines.store_opening import existing_store
@@ -27,15 +27,15 @@ def execute(options: Options) -> int:
     store = existing_store(settings)
     name = settings.refresh.name or settings.instrument.root
     promoted, published = read_promoted(store, name), current_set(store, name)
-    record = RunRecord.begin(store, {"command": "score", "fold": str(promoted.fold), "configuration": as_tree(settings)})
+    record = begin(store, "score", settings, str(promoted.fold))
     try:
         document = _scored(store, promoted, published, settings)
         _keep(store, name, document)
     except BaseException as error:
-        status = error.exit_code.name.lower() if isinstance(error, WalkfoldError) else "failed"
-        record.append("ended", status=status, error=str(error), seconds=time.perf_counter() - started)
+        code = code_of(error)
+        end(record, code.name.lower(), code, time.perf_counter() - started, error=str(error))
         raise
-    record.append("ended", status="done", seconds=time.perf_counter() - started, score=document)
+    end(record, "done", ExitCode.DONE, time.perf_counter() - started, score=document)
     document["record"] = record.run
     sys.stdout.write(json.dumps(document) + "\n" if options.json else _text(document))
     return ExitCode.DONE
