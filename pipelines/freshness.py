@@ -2,26 +2,26 @@
 
 import numpy as np
 
-from loaders.sessions import SessionRule, trade_dates
-from loaders.sessions_calendar import trading_calendar
+from loaders.sessions import ALWAYS_OPEN, SessionRule, day_numbers, trade_dates
+from loaders.sessions_calendar import OPEN, STATES, trading_calendar
 
-MINUTE = 60_000_000_000
-MOST_DAYS = 400  # beyond it data is old whatever the exact number
+DAY = 86_400_000_000_000
+MARGIN = 8 * DAY  # of calendar beyond now, so that the end of a session in progress is known
 
 
 def sessions_since(last: int, now: int, rule: SessionRule) -> int:
     """Count the sessions after the one of the bar that starts at `last` which had ended at `now` (int64 ns UTC).
 
-    A session has ended when the exchange is closed until the next one begins. Raises nothing for a clock before `last`: 0.
+    A session has ended when its last open stretch has. A clock before `last` counts nothing.
     """
-    now = min(now, last + MOST_DAYS * 1440 * MINUTE)
     if now <= last:
         return 0
-    # a margin after now, so that the end of a session that is just over is known to be one
-    minutes = np.arange(last - last % MINUTE, now + 4 * 1440 * MINUTE, MINUTE, dtype=np.int64)
-    calendar = trading_calendar(rule, int(minutes[0]), int(minutes[-1]))
-    opened = minutes[calendar.is_open(minutes)]
-    dates = trade_dates(opened, rule)
-    mine = int(trade_dates(np.array([last], dtype=np.int64), rule)[0])
-    ends = np.flatnonzero(np.append(dates[1:] != dates[:-1], False))  # the last minute of each session but the cut one
-    return int(np.count_nonzero((dates[ends] > mine) & (opened[ends] + MINUTE <= now)))
+    mine, current = (int(date) for date in trade_dates(np.array([last, now], dtype=np.int64), rule))
+    if rule.calendar == ALWAYS_OPEN:
+        first, latest = (int(day) for day in day_numbers(np.array([mine, current], dtype=np.int32)))
+        return max(0, latest - first - 1)
+    calendar = trading_calendar(rule, last, now + MARGIN)
+    opened = np.flatnonzero(calendar.states[:-1] == STATES.index(OPEN))
+    dates, ends = trade_dates(calendar.starts[opened], rule), calendar.starts[opened + 1]
+    last_of_session = np.append(dates[1:] != dates[:-1], True)
+    return int(np.count_nonzero(last_of_session & (dates > mine) & (ends <= now)))

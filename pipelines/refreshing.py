@@ -16,6 +16,7 @@ from pipelines.published_pointer import SHORT, CurrentSet, Pointer, Refusal, pub
 from pipelines.records import RunRecord
 from pipelines.settings import Settings
 from pipelines.store import Store
+from pipelines.store_leases import held
 
 FILES_OF_A_SESSION = 4  # Friday evening to Monday, in files of a UTC day
 NOTHING_NEW, PUBLISHED, POISONED, TAKEN_BACK = "nothing new", "published", "poisoned", "taken back"
@@ -108,7 +109,7 @@ def _outcome(job: Job, before: Pointer, intake: Intake) -> dict[str, Any]:
 
 
 def _computed(job: Job, before: Pointer, intake: Intake, mark: str) -> dict[str, Any]:
-    from pipelines.deliveries import NEEDED, delivery, files_to_blame, reasons_against
+    from pipelines.deliveries import NEEDED
     from pipelines.flow import open_flow
 
     opened = open_flow(job.settings)
@@ -124,13 +125,20 @@ def _computed(job: Job, before: Pointer, intake: Intake, mark: str) -> dict[str,
     if current and current.feature_set == key and job.store.manifest(key):
         renamed(job.store, job.name, replace(current, fingerprint=mark, files=dict(intake.files)))
         return {"status": NOTHING_NEW, "reasons": []}
+    with held(job.store, [task.key for task in graph.tasks]):  # until the pointer names the new set
+        return _judged(job, before, intake, mark, graph)
+
+
+def _judged(job: Job, before: Pointer, intake: Intake, mark: str, graph: Graph) -> dict[str, Any]:
+    from pipelines.deliveries import delivery, files_to_blame, reasons_against
+
     try:
         job.compute(graph, job.record)
     except NodeError as error:
         if error.exit_code is not ExitCode.DATA_REJECTED:
             raise
         return _refused(job, before, mark, [str(error)], {})
-    found = delivery(graph, job.store, current)
+    found = delivery(graph, job.store, before.current)
     if against := reasons_against(found, job.settings.refresh):
         fresh = {*intake.new, *intake.revised}
         blamed = files_to_blame(found, job.settings.refresh, intake.ordered, fresh)

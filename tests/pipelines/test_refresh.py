@@ -1,5 +1,6 @@
 """A refresh publishes what is new and good, keeps what was published before a poisoned delivery, and does nothing twice."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -307,6 +308,10 @@ def test_sessions_are_counted_by_the_exchange_not_by_the_clock():
     assert sessions_since(friday, moment("2024-03-08T23:00"), rule) == 5
     assert sessions_since(moment("2024-03-28T20:00"), moment("2024-03-31T12:00"), rule) == 0, "Good Friday is no session"
     assert sessions_since(friday, moment("2024-02-01T00:00"), rule) == 0, "a clock that is behind"
+    assert sessions_since(moment("2023-12-29T20:00"), moment("2024-12-31T23:30"), rule) == 259, "but 3 holidays"
+    always = dataclasses.replace(rule, calendar="always", turns_at="00:00", timezone="UTC")
+    assert sessions_since(moment("2024-03-01T10:00"), moment("2024-03-03T10:00"), always) == 1
+    assert sessions_since(moment("2024-03-01T10:00"), moment("2024-03-01T23:00"), always) == 0
 
 
 @pytest.mark.parametrize(
@@ -393,3 +398,34 @@ def test_a_refresh_killed_at_any_moment_leaves_the_old_set_or_the_new_one(inbox,
     assert killed >= 5
     assert inbox.refresh(capsys)[1]["published"]["feature_set"] == new
     assert inbox.pointer.previous == old
+
+
+def test_a_cleaner_at_the_wrong_moment_takes_nothing_of_the_new_set(inbox, capsys, monkeypatch):
+    from pipelines import deliveries
+
+    judge = deliveries.delivery
+
+    def evicted_first(*arguments):
+        evict(inbox.store, 0)
+        return judge(*arguments)
+
+    inbox.deliver(20240306)
+    monkeypatch.setattr(deliveries, "delivery", evicted_first)
+    assert inbox.refresh(capsys)[1]["status"] == "published"
+    assert open_feature_set(inbox.store, inbox.pointer.current.feature_set).features.shape[0] == inbox.pointer.current.rows
+
+
+def test_user_features_are_refreshed_too_without_the_short_cut(inbox, capsys, monkeypatch, tmp_path):
+    (tmp_path / "own_refresh_features.py").write_text(
+        "from kernels.features.user import feature\n\n\n"
+        '@feature("own_zero", low=-1.0, high=1.0, warm_up=1, formula="0")\n'
+        "def own_zero(bars, clamped_returns):\n"
+        '    """Zero."""\n'
+        "    return clamped_returns * 0.0\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ("features.modules=own_refresh_features",)
+    code, answer = inbox.refresh(capsys, *words)
+    assert (code, answer.get("status")) == (0, "published"), answer
+    assert inbox.refresh(capsys, *words)[1]["status"] == "nothing new"
