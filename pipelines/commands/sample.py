@@ -37,8 +37,8 @@ def execute(options: Options) -> int:
         raise UsageError(f"files={files} sessions={sessions}: files is month or day, sessions a whole number")
     started = time.perf_counter()
     try:
-        count = int(sessions) if sessions else None
-        report = write_sample(Path(folders[0]), seed=int(seed), edge=edge, sessions=count, daily=files == "day")
+        fewer = {"sessions": int(sessions)} if sessions else {}
+        report = write_sample(Path(folders[0]), seed=int(seed), edge=edge, daily=files == "day", **fewer)
     except (DataError, OSError, ValueError) as error:
         raise UsageError(f"cannot write the sample to {folders[0]}: {error}") from None
     seconds = time.perf_counter() - started
