@@ -13,6 +13,7 @@ from types import FrameType
 
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode, NodeError, WalkfoldError
+from pipelines.redaction import current
 
 COMMANDS = {
     "run": "one fold end to end (fold=0; fold=all or fold=0,2 for several); prints the report's path",
@@ -24,7 +25,7 @@ COMMANDS = {
     "promote": "marks a model of a run as current: pipeline promote RUN MODEL [fold=0]; --anyway reason=…",
     "score": "the promoted model's target position for the newest published bar",
     "graph": "the flow, drawn",
-    "runs": "records of past runs; `pipeline runs RUN` shows one",
+    "runs": "records of past runs; `pipeline runs RUN` shows one, `pipeline runs RUN OTHER` compares two",
     "clean": "the store's size by node; budget=20GB evicts what was used least recently",
     "doctor": "this machine: GPUs, versions, what would fall back and why",
     "sample": "writes the sample data set: pipeline sample DIR [edge=real|power|0] [seed=7]",
@@ -37,6 +38,10 @@ OWN_FLAGS = {
     "--install": ("refresh", "print a systemd user timer and a cron line; to=systemd writes the timer"),
     "--rollback": ("refresh", "make the set published before the current one again"),
     "--anyway": ("promote", "also a model that does not beat flat; needs reason=…"),
+}
+OWN_VALUES = {
+    "--reproduce": ("run", "RUN", "rerun a recorded run and compare every artefact"),
+    "--svg": ("graph", "FILE", "draw it to a file"),
 }
 
 
@@ -53,22 +58,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except WalkfoldError as error:
         if options.debug:
-            traceback.print_exc()
+            sys.stderr.write(current().text(traceback.format_exc()))
             if isinstance(error, NodeError):
-                sys.stderr.write(error.trace)
-        return _fail(options, str(error), error.exit_code)
+                sys.stderr.write(current().text(error.trace))
+        said = "".join(f"\n  {line}" for line in error.log) if isinstance(error, NodeError) else ""
+        return _fail(options, str(error), error.exit_code, said)
     except BrokenPipeError:
         # the reader of our output went away (`pipeline runs | head`): nothing to report and nowhere to report it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.DONE)
     except Exception as error:
         if options.debug:
-            traceback.print_exc()
+            sys.stderr.write(current().text(traceback.format_exc()))
         hint = "" if options.debug else " (--debug shows where)"
         return _fail(options, f"{type(error).__name__}: {error}{hint}", ExitCode.NODE_FAILED)
 
 
-def _parse(arguments: Sequence[str]) -> Options:
+def _parser() -> argparse.ArgumentParser:
     lines = "\n".join(f"  {name:<8} {text}" for name, text in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="pipeline",
@@ -84,7 +90,14 @@ def _parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--debug", action="store_true", help="full tracebacks")
     for flag, (owner, text) in OWN_FLAGS.items():
         parser.add_argument(flag, action="store_true", help=f"{owner}: {text}")
+    for flag, (owner, value, text) in OWN_VALUES.items():
+        parser.add_argument(flag, metavar=value, default="", help=f"{owner}: {text}")
     parser.add_argument("--config", type=Path, help="a YAML file instead of configs/default.yaml")
+    return parser
+
+
+def _parse(arguments: Sequence[str]) -> Options:
+    parser = _parser()
     if not arguments:
         parser.print_help(sys.stderr)
         parser.exit(ExitCode.USAGE)
@@ -95,16 +108,21 @@ def _parse(arguments: Sequence[str]) -> Options:
         parser.exit(
             ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"
         )
-    own = {flag.strip("-").replace("-", "_"): flag for flag in OWN_FLAGS}
-    for name, flag in own.items():
-        if getattr(known, name) and known.command != OWN_FLAGS[flag][0]:
-            parser.exit(ExitCode.USAGE, f"pipeline: {flag} belongs to `pipeline {OWN_FLAGS[flag][0]}`\n")
-    flags = {name: bool(getattr(known, name)) for name in own}
-    return Options(known.command, tuple(known.words), known.json, known.quiet, known.debug, known.config, **flags)
+    own = {flag.strip("-").replace("-", "_"): (flag, owner) for flag, (owner, *_) in {**OWN_FLAGS, **OWN_VALUES}.items()}
+    for name, (flag, owner) in own.items():
+        if getattr(known, name) and known.command != owner:
+            parser.exit(ExitCode.USAGE, f"pipeline: {flag} belongs to `pipeline {owner}`\n")
+    flags = {name: bool(getattr(known, name)) for name, (flag, _) in own.items() if flag in OWN_FLAGS}
+    return Options(
+        known.command, tuple(known.words), known.json, known.quiet, known.debug, known.config, **flags,
+        reproduce=known.reproduce, svg=Path(known.svg) if known.svg else None,
+    )  # fmt: skip
 
 
-def _fail(options: Options, message: str, code: ExitCode) -> int:
-    sys.stderr.write(f"pipeline {options.command}: {message}\n")
+def _fail(options: Options, message: str, code: ExitCode, said: str = "") -> int:
+    """Write the error, and below it what the failed node logged last."""
+    message = current().text(message)
+    sys.stderr.write(f"pipeline {options.command}: {message}{current().text(said)}\n")
     if options.json:
         sys.stdout.write(json.dumps({"status": code.name.lower(), "exit_code": int(code), "error": message}) + "\n")
     return int(code)

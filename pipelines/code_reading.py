@@ -57,11 +57,15 @@ class CodeReader:
             self._own[top] = _is_project(top)
         if not top or not self._own[top]:
             return None
-        path = _find_source(name)
+        path = source_file(name)
         if path is None or path.suffix != ".py":
             return None
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        return self._facts.of(path.read_bytes(), package)
+        return self._facts.of(self.source(name, path), package)
+
+    def source(self, name: str, path: Path) -> bytes:
+        """Return what a module's file holds."""
+        return path.read_bytes()
 
 
 class _StoredFacts:
@@ -152,7 +156,7 @@ def _installed() -> tuple[Path, ...]:
     return tuple({Path(path).resolve() for path in [*paths, *site.getsitepackages(), site.getusersitepackages()] if path})
 
 
-def _find_source(name: str) -> Path | None:
+def source_file(name: str) -> Path | None:
     """Return the file of a module, or None where the name is a class or function of one; imports nothing."""
     loaded = getattr(sys.modules.get(name), "__file__", None)
     if loaded is not None:

@@ -13,11 +13,11 @@ from typing import Any
 import pydantic
 
 from pipelines.errors import ConfigurationError
+from pipelines.redaction import is_secret, learn, names_withheld, withheld
 from pipelines.settings import Settings
 from pipelines.yaml_text import parse_yaml, read_yaml
 
 MOST_VALUES = 1_000_000  # of one axis; a longer range is a mistyped one
-HIDDEN = "(not recorded)"
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 _RANGE = re.compile(r"^\s*([-+.\deE]+):([-+.\deE]+)(?::([-+.\deE]+))?\s*$")
 
@@ -36,7 +36,26 @@ def load_settings(overrides: Sequence[str] = (), file: Path | None = None, confi
     for key, raw in pairs:
         if key != "instrument":
             _apply(tree, key, raw)
+    learn(tree, overrides)
     return build_settings(tree)
+
+
+def recorded_settings(tree: Mapping[str, Any], overrides: Sequence[str], free: Sequence[str]) -> Settings:
+    """Return the settings that a record holds, with `free` keys and what the record withholds given anew.
+
+    Raises ConfigurationError for any other key, and for a withheld one that is not given. Options of the store are left out.
+    """
+    whole = {name: item for name, item in tree.items() if name != "store_options"}
+    hidden = names_withheld(whole)
+    for key, raw in (_split(text) for text in overrides):
+        if key not in (*free, *hidden) and not key.startswith("store"):
+            raise ConfigurationError(f"{key}: a run is reproduced with its own configuration; leave {key} out")
+        if not key.startswith("store"):
+            _apply(whole, key, raw)
+    learn(whole, overrides)
+    if missing := names_withheld(whole):
+        raise ConfigurationError(f"the record withholds {', '.join(missing)}: give it again, {missing[0]}=…")
+    return build_settings(whole)
 
 
 def build_settings(tree: Mapping[str, Any]) -> Settings:
@@ -58,8 +77,8 @@ def build(kind: type, tree: Any, path: str) -> Any:
                 "holds every key; copy that file and change the copy"
             ) from None
         reason = first["msg"].removeprefix("Value error, ")
-        secret = first["loc"][:1] == ("store_options",)
-        given = "" if first["type"] == "value_error" or secret else f" (given {first['input']!r})"
+        untold = first["type"] == "value_error" or any(is_secret(part) for part in where.split("."))
+        given = "" if untold else f" (given {first['input']!r})"
         raise ConfigurationError(f"configuration {where}: {reason}{given}".replace(" : ", ": ")) from None
 
 
@@ -70,14 +89,8 @@ def as_tree(settings: Any) -> dict[str, Any]:
     """
     tree: dict[str, Any] = _adapter(typing.cast(Any, type(settings))).dump_python(settings, mode="json")
     if "store_options" in tree:
-        tree["store_options"] = dict.fromkeys(tree["store_options"], HIDDEN)
+        tree["store_options"] = withheld(tree["store_options"])
     return tree
-
-
-def without_secret(word: str) -> str:
-    """Return a word of a command line as it may be recorded: of `store_options` the name only."""
-    key, equals, _ = word.partition("=")
-    return f"{key}={HIDDEN}" if equals and key.split(".")[0] == "store_options" else word
 
 
 @lru_cache(maxsize=256)

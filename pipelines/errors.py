@@ -8,6 +8,7 @@ WalkfoldError (RuntimeError)
 ├── StoreError            4   the store cannot be read or written
 │   └── CorruptArtefactError  the artefact was moved aside; running again recomputes it
 ├── ClusterError          4   the cluster asked for cannot be had
+│   └── StaleWorkerError      a worker runs other code than the driver
 ├── DownloadError         4   new data cannot be fetched
 └── LockedError           5   another process does this already
 """
@@ -19,6 +20,7 @@ class ExitCode(IntEnum):
     """What a command's exit status means (stable; documented in docs/command-line.md)."""
 
     DONE = 0
+    DIFFERS = 1
     USAGE = 2
     DATA_REJECTED = 3
     NODE_FAILED = 4
@@ -67,6 +69,10 @@ class ClusterError(WalkfoldError):
     """The cluster that was asked for cannot be started or reached."""
 
 
+class StaleWorkerError(ClusterError):
+    """A worker has loaded other code than the key of its task says; it publishes nothing."""
+
+
 class DownloadError(WalkfoldError):
     """New data cannot be fetched: the server, the way to it, or what it sent; nothing half is left behind."""
 
@@ -80,13 +86,23 @@ class LockedError(WalkfoldError):
 class NodeError(WalkfoldError):
     """A node failed. Plain values only, so that it crosses process borders unchanged.
 
-    `worth_retrying` says that its node lists the cause among the errors after which it is tried again.
+    `worth_retrying` says that its node lists the cause among the errors after which it is tried again. `log` holds the last
+    lines that the task logged, `worker` where it ran.
     """
 
     def __init__(
-        self, task: str, key: str, cause: str, message: str, trace: str, exit_code: int, worth_retrying: bool = False
+        self,
+        task: str,
+        key: str,
+        cause: str,
+        message: str,
+        trace: str,
+        exit_code: int,
+        worth_retrying: bool = False,
+        log: tuple[str, ...] = (),
+        worker: str = "",
     ) -> None:
-        super().__init__(task, key, cause, message, trace, exit_code, worth_retrying)
+        super().__init__(task, key, cause, message, trace, exit_code, worth_retrying, log, worker)
         self.task = task
         self.key = key
         self.cause = cause
@@ -94,6 +110,18 @@ class NodeError(WalkfoldError):
         self.trace = trace
         self.exit_code = ExitCode(exit_code)
         self.worth_retrying = worth_retrying
+        self.log = log
+        self.worker = worker
+
+    @property
+    def node(self) -> str:
+        """The node's name in the flow."""
+        return self.task.partition("[")[0]
+
+    @property
+    def partition(self) -> str:
+        """The place of the task on the node's axes, e.g. `fold=0,chunk=3`; "" where it has none."""
+        return self.task.partition("[")[2].rstrip("]")
 
     def __str__(self) -> str:
         return f"{self.task}: {self.message}"

@@ -13,6 +13,7 @@ from pipelines.configuration import nearest
 from pipelines.input_files import InputFile, file_constant
 from pipelines.node import Node
 from pipelines.node_checks import GraphError, check_nodes, hints_of
+from pipelines.redaction import HIDDEN, Redactor
 
 Coordinates = tuple[tuple[str, int | str], ...]
 
@@ -204,7 +205,10 @@ def _task(
         parameter: [[source.key, source.field] for source in _each(value)] for parameter, value in inputs.items()
     }
     key = keys.content_key(reached.digest, hashed, input_keys, versions)
-    parts = {"code": reached.digest, "configuration": hashed, "inputs": input_keys, "libraries": dict(versions)}
+    shown = Redactor().tree(hashed)  # the parts are written beside the artefact: no secret of the options may stand there
+    secret = {HIDDEN: keys.digest(hashed)} if shown != keys.plain(hashed) else {}
+    configuration = {**shown, **secret}
+    parts = {"code": reached.digest, "configuration": configuration, "inputs": input_keys, "libraries": dict(versions)}
     return Task(task_name(node.name, place), node, place, inputs, constants, key, parts, reached)
 
 
@@ -217,6 +221,7 @@ class _Code:
     def __init__(self, node: Node, settings: Any, reader: CodeReader) -> None:
         values = [setting_at(settings, dotted) for dotted in node.settings.values()]
         functions: list[Any] = [node.function, *([node.split] if node.split else [])]
+        functions += [node.pieces.cut, node.pieces.join] if node.pieces else []
         functions += [type(value) for value in values if dataclasses.is_dataclass(value)]
         self._functions = tuple(dict.fromkeys(functions))
         self._modules = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []

@@ -19,7 +19,9 @@ from pipelines.published_pointer import CurrentSet
 from pipelines.settings import WALK_FORWARD, Settings
 
 READ_BY_US = ("bars", "trades", "definitions", "statistics", "flow")
-NO_MATTER = ("store", "store_options", "store_budget", "store_cache", "store_cache_budget", "cluster", "workers", "data")
+NO_MATTER = (
+    "store", "store_options", "store_budget", "store_cache", "store_cache_budget", "cluster", "cluster_options", "workers", "data",
+)  # fmt: skip
 PACKAGES = ("pipelines", "loaders", "validation", "kernels", "training")
 
 

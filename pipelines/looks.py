@@ -73,7 +73,10 @@ class LookKeeper:
         value: Any = artefacts.read_parts(self.store.verified(task.key), task.kind, task.node.trials)
         return int(value)
 
+    def price_files(self) -> list[tuple[InputFile, ...]]:
+        """The groups of files that prices come from."""
+        return [group for name, group in self.files.items() if name in PRICES or name not in GROUPS]
+
     def _checksums(self) -> list[str]:
         """Of the files that prices come from: walkfold's own groups of them, and those of the user's flow."""
-        prices = [name for name in self.files if name in PRICES or name not in GROUPS]
-        return [item.sha256 for name in prices for item in self.files[name]]
+        return [item.sha256 for group in self.price_files() for item in group]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from loaders.errors import DataError
 from pipelines.errors import WalkfoldError
 from pipelines.parts import Part
+from pipelines.pieces import Pieces
 from training.errors import FoldError, TrainingError
 from validation.errors import ValidationError
 
@@ -72,7 +73,8 @@ class Node:
     the node gets a list.
 
     `resources`, `retries` and `timeout_s` (seconds a try may take; 0 is no limit) say how it runs, never what it makes: they
-    are not in its key. A timeout counts as TimeoutError. docs/flows.md says what each runner does about them.
+    are not in its key. A timeout counts as TimeoutError. docs/flows.md says what each runner does about them. `pieces`: how
+    its work is done in pieces where memory runs out, with the same result.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Node:
     resources: Resources = Resources()
     retries: Retries = Retries()
     timeout_s: float = 0.0
+    pieces: Pieces | None = None
 
     def __post_init__(self) -> None:
         """Refuse a timeout that is none."""

@@ -20,6 +20,7 @@ from pipelines.steps import (
     reporting,
     searching,
     selecting,
+    sweep_pieces,
     sweeping,
 )
 from validation.sanitise import sanitise_rolled
@@ -75,7 +76,7 @@ NODES = (
          axes={"strategy": "strategy", "chunk": "chunk"},
          settings={**MONEY, **RANKED, "grid": "sweep.grid", "chunk_combinations": "sweep.chunk_combinations",
                    "executor": "sweep.executor", "allow_fallback": "sweep.allow_fallback"},
-         narrowed={"grid": searching.own_grid}),
+         narrowed={"grid": searching.own_grid}, pieces=sweep_pieces.IN_PIECES),
     Node("ranking", sweeping.strategy_ranking, per=("fold", "strategy"), inputs={"chunks": "sweep", "searched": "search"},
          axes={"strategy": "strategy"}, settings=RANKED, evaluates="validation", trials="trials"),
     Node("overfitting", selecting.selection_overfitting, per=("fold", "strategy"), inputs={"ranking": "ranking"}),

@@ -1,16 +1,22 @@
-"""What a person sees while a graph runs: a bar on a terminal, plain lines when piped, nothing with --quiet."""
+"""What a person sees while a graph runs: a view on a terminal, plain lines when piped, nothing with --quiet."""
 
+import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+from pipelines.pace import Pace, rate, span
+from pipelines.redaction import current
 from pipelines.task_execution import Outcome
+from pipelines.watching import Unwatched, Watcher
+
+OFTEN = 1.0  # seconds between lines about tasks of a node that has very many
 
 
-class Progress(Protocol):
-    """Takes note of finished tasks."""
+class Progress(Watcher, Protocol):
+    """Takes note of tasks that begin, are tried again and end."""
 
     def finished(self, outcome: Outcome) -> None:
         """Show that one more task has ended."""
@@ -19,7 +25,7 @@ class Progress(Protocol):
         """Show a line that is not about a task."""
 
 
-class Silent:
+class Silent(Unwatched):
     """Shows nothing."""
 
     def finished(self, outcome: Outcome) -> None:
@@ -29,66 +35,54 @@ class Silent:
         """Show nothing."""
 
 
-class Lines:
-    """One line a task on stderr, so that stdout stays for results."""
+class Lines(Unwatched):
+    """One line a task on stderr, so that stdout stays for results; a node with very many tasks has one line a second."""
 
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._done = 0
-        self._begun = time.monotonic()
+    def __init__(self, names: Sequence[str]) -> None:
+        self._pace = Pace(names)
+        self._said = -OFTEN
 
     def finished(self, outcome: Outcome) -> None:
-        """Print `[3/20] sweep[…] 1.2 s, 240 M bar-steps/s, about 9 s left`: the rest at the tasks' pace so far."""
-        self._done += 1
-        left = (time.monotonic() - self._begun) * (self._total - self._done) / self._done
-        text = f"[{self._done}/{self._total}] {outcome.task} {outcome.seconds:.1f} s{_rate(outcome)}"
-        self.say(f"{text}, about {left:.0f} s left" if self._done < self._total else text)
+        """Print `[3/20] sweep[…] 1.2 s, 240 M bar-steps/s, about 9 s left`: the rest at the pace of each node so far."""
+        pace = self._pace
+        pace.finished(outcome)
+        for text in outcome.warnings:
+            self.say(f"{outcome.task}: {text}")
+        last = pace.done == pace.total
+        if not (pace.few(outcome.task) or last or time.monotonic() - self._said >= OFTEN):
+            return
+        self._said = time.monotonic()
+        text = f"[{pace.done}/{pace.total}] {outcome.task} {outcome.seconds:.1f} s{_speed(outcome)}"
+        sweeps = pace.sweeps
+        if sweeps is not None and not pace.few(outcome.task) and sweeps.left is not None:
+            text += f"; sweeps {sweeps.done}/{sweeps.total}, {rate(sweeps.rate)} in all, about {span(sweeps.left)} left"
+        self.say(text if last or pace.left is None else f"{text}, about {span(pace.left)} left")
+
+    def retried(self, task: str, error: str, tries: int, wait: float) -> None:
+        """Print why a task is tried again, and when."""
+        self.say(f"{error}: tried again in {span(wait)}")
 
     def say(self, text: str) -> None:
         """Print a line."""
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(current().text(text) + "\n")
         sys.stderr.flush()
 
 
-class Bar:
-    """A bar that fills as tasks end."""
-
-    def __init__(self, bar: "object", identifier: int) -> None:
-        self._bar = bar
-        self._identifier = identifier
-
-    def finished(self, outcome: Outcome) -> None:
-        """Advance the bar and name the task that ended."""
-        self._bar.update(self._identifier, advance=1, description=f"{outcome.task}{_rate(outcome)}")  # type: ignore[attr-defined]
-
-    def say(self, text: str) -> None:
-        """Print a line above the bar."""
-        self._bar.console.print(text, markup=False, highlight=False)  # type: ignore[attr-defined]
-
-
-def _rate(outcome: Outcome) -> str:
+def _speed(outcome: Outcome) -> str:
     """How fast a sweep ran; nothing for other tasks."""
-    rate = outcome.facts.get("bar_steps_per_second")
-    return "" if rate is None else f", {rate / 1e6:.0f} M bar-steps/s"
+    found = outcome.facts.get("bar_steps_per_second")
+    return "" if found is None else f", {rate(found)}"
 
 
 @contextmanager
-def shown(total: int, quiet: bool) -> Iterator[Progress]:
-    """Yield the kind of progress that fits where stderr goes."""
+def shown(names: Sequence[str], quiet: bool) -> Iterator[Progress]:
+    """Yield the kind of progress that fits where stderr goes; `names` are the tasks that will run."""
     if quiet:
         yield Silent()
-    elif not sys.stderr.isatty() or total == 0:
-        yield Lines(total)
+    elif not names or not sys.stderr.isatty() or os.environ.get("TERM", "") in ("", "dumb"):
+        yield Lines(names)
     else:
-        from rich import progress
-        from rich.console import Console
+        from pipelines.terminal import Terminal
 
-        columns = (
-            progress.BarColumn(),
-            progress.MofNCompleteColumn(),
-            progress.TimeElapsedColumn(),
-            progress.TimeRemainingColumn(),
-            progress.TextColumn("{task.description}"),
-        )
-        with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            yield Bar(bar, bar.add_task("starting", total=total))
+        with Terminal(names) as view:
+            yield view

@@ -47,6 +47,7 @@ def refreshed(job: Job) -> dict[str, Any]:
     fetched = _fetched(job)
     before = read_pointer(job.store, job.name)
     intake = take_in(job.settings, before.current)
+    job.record.append("intake", **asdict(intake))
     outcome = _outcome(job, before, intake)
     after = read_pointer(job.store, job.name).current
     return {

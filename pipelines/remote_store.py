@@ -18,7 +18,7 @@ from pipelines import manifests
 from pipelines.errors import CorruptArtefactError, StoreError
 from pipelines.manifests import MANIFEST
 from pipelines.remote_files import RemoteFiles
-from pipelines.store import Store
+from pipelines.store import FOLDERS, Store
 from pipelines.store_files import Entry, checked_key, is_plain_name, sha256_of, write_bytes
 
 
@@ -160,6 +160,11 @@ class RemoteStore(Store):
         named |= {_manifest_path(key) for key, _ in self.stored()}
         left = [one for one in entries if one.path not in named and now - one.changed > age]
         return left + [one for one in self.files.entries("tmp") if now - one.changed > age]
+
+    def require(self) -> None:
+        """Make this machine's folder where it has none yet; the remote side answers for itself when it is asked."""
+        for name in FOLDERS:
+            (self.root / name).mkdir(parents=True, exist_ok=True)
 
     def push(self, folder: Path) -> None:
         """Copy a run's folder to the remote side; raise StoreError where that cannot be."""

@@ -1,23 +1,25 @@
 """What is done with a finished run: the data report, and of each fold its ledger, report and figures."""
 
 import math
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pipelines import artefacts
-from pipelines.configuration import as_tree, without_secret
+from pipelines.configuration import as_tree
 from pipelines.graph import Graph, Task
 from pipelines.looks import LookKeeper
 from pipelines.machine import executor_of, facts_of
+from pipelines.outputs import output_digest
 from pipelines.published import PublishedSet, PublishedSets
 from pipelines.records import RunRecord, versions
+from pipelines.redaction import current
 from pipelines.report.data_page import write_data_report
 from pipelines.report.overfitting import verdict
 from pipelines.report.page import write_report
 from pipelines.report.pooled import pooled_report, write_pooled
+from pipelines.run_facts import command_line
 from pipelines.settings import Settings
 from pipelines.store import Store
 from pipelines.task_execution import Outcome
@@ -75,8 +77,8 @@ def finish_fold(
     run = {
         "run": record.run,
         "created": _now(),
-        "command": " ".join(["pipeline", *map(without_secret, sys.argv[1:])]),
-        "configuration": as_tree(settings),
+        "command": command_line(),
+        "configuration": current().tree(as_tree(settings)),
         "nodes": [
             {"name": row.task, "key": row.key, "seconds": row.seconds, "cached": row.cached}
             for row in rows
@@ -97,7 +99,9 @@ def finish_fold(
 
 def stored(task: Task, store: Store) -> Outcome:
     """Return what is known of a task that a run finds in the store or leaves out."""
-    return Outcome(task.name, task.key, 0.0, True, "", 0, facts_of(store.manifest(task.key)))
+    manifest = store.manifest(task.key)
+    output = output_digest(store, manifest)
+    return Outcome(task.name, task.key, 0.0, True, "", 0, facts_of(manifest), output=output)
 
 
 def finish_pooled(graph: Graph, keeper: LookKeeper, record: RunRecord) -> dict[str, Any] | None:

@@ -3,13 +3,22 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.cluster import connected, gpu_refusal
+from pipelines.cluster import connected, described, gpu_refusal, performance_report, report_refusal
 from pipelines.commands.options import Options, parse_folds, required
-from pipelines.configuration import as_tree, load_settings
-from pipelines.errors import ClusterError, CorruptArtefactError, StoreError, UsageError, WalkfoldError
+from pipelines.configuration import load_settings
+from pipelines.errors import (
+    ClusterError,
+    CorruptArtefactError,
+    ExitCode,
+    NodeError,
+    StoreError,
+    UsageError,
+    WalkfoldError,
+)
 from pipelines.flow import OpenFlow, fold_count, known_fold_count, open_flow, require_folds
 from pipelines.graph import Graph
 from pipelines.looks import LookKeeper
@@ -19,9 +28,10 @@ from pipelines.planning import PlannedTask, note_code, plan
 from pipelines.progress import Progress, shown
 from pipelines.records import RunRecord
 from pipelines.results import stored
+from pipelines.run_facts import plan_facts, request_facts
+from pipelines.run_index import write_index
 from pipelines.serial_runner import run_serial
 from pipelines.settings import Settings
-from pipelines.store import Store
 from pipelines.store_opening import open_store
 from pipelines.store_upkeep import kept_up
 from pipelines.task_execution import Outcome
@@ -29,6 +39,7 @@ from pipelines.task_execution import Outcome
 DAMAGE_RETRIES = 3  # damaged artefacts found while running are recomputed at once, this many times a run
 
 PARTS = ("only", "from", "until")
+REPORT = "performance_report"
 
 T = TypeVar("T")
 
@@ -49,6 +60,7 @@ class Request:
     record: RunRecord
     quiet: bool
     started: float
+    performance_report: Path | None = None
 
     @property
     def seconds(self) -> float:
@@ -62,8 +74,11 @@ def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
     `select` is the command's own choice of the flow's tasks; `only=`, `from=` and `until=` choose among them.
     """
     started = time.perf_counter()
-    arguments, overrides = options.split("fold", *PARTS)
+    arguments, overrides = options.split("fold", *PARTS, REPORT)
     settings = load_settings(overrides, options.config)
+    report = Path(arguments.pop(REPORT)) if REPORT in arguments else None
+    if report and (refusal := report_refusal(settings, report)):
+        raise UsageError(f"{REPORT}={report}: {refusal}")
     part = Part.of(arguments)
     if settings.cluster == "cuda" and (refusal := gpu_refusal()):
         raise ClusterError(f"cluster=cuda: {refusal}; use cluster=processes to run on the CPU")
@@ -76,12 +91,12 @@ def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
     whole = opened.graph(folds)
     graph = cut(select(whole), part)
     require_folds(folds, known_fold_count(whole, store))
-    asked = {"fold": text, "configuration": as_tree(opened.settings), "command": options.command, **arguments}
+    facts = request_facts(options, opened, folds, text, arguments)
     if not part.whole:
         require_inputs(graph, whole, store)
-    record = RunRecord.begin(store, asked)
+    record = RunRecord.begin(store, facts)
     keeper = LookKeeper(whole, store, settings.instrument.root, opened.files, record.run)
-    return Request(opened.settings, folds, text, whole, graph, keeper, record, options.quiet, started)
+    return Request(opened.settings, folds, text, whole, graph, keeper, record, options.quiet, started, report)
 
 
 def fold_text(arguments: Mapping[str, str], opened: OpenFlow, command: str) -> str:
@@ -93,6 +108,39 @@ def fold_text(arguments: Mapping[str, str], opened: OpenFlow, command: str) -> s
     return ""
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """Progress whose beginnings and retries stand in the record too: a crash leaves what was in hand.
+
+    A worker's word that a short task begins may come after the task itself: it is no news then.
+    """
+
+    progress: Progress
+    record: RunRecord
+    ended: set[str] = field(default_factory=set)
+
+    def began(self, task: str) -> None:
+        """Note and show that a task begins."""
+        if task in self.ended:
+            return
+        self.record.append("began", task=task)
+        self.progress.began(task)
+
+    def retried(self, task: str, error: str, tries: int, wait: float) -> None:
+        """Note and show that a task is tried again."""
+        self.record.append("retry", task=task, error=error, tries=tries, wait=wait)
+        self.progress.retried(task, error, tries, wait)
+
+    def finished(self, outcome: Outcome) -> None:
+        """Show that a task has ended: `note` of the run has recorded it."""
+        self.ended.add(outcome.task)
+        self.progress.finished(outcome)
+
+    def say(self, text: str) -> None:
+        """Show a line."""
+        self.progress.say(text)
+
+
 @contextmanager
 def recorded(asked: Request) -> Iterator[None]:
     """Whatever ends the run badly stands in its record; a store that cannot be written is told as such."""
@@ -102,14 +150,33 @@ def recorded(asked: Request) -> Iterator[None]:
         with kept_up(store, asked.settings, tasks, asked.record.append):
             yield
     except OSError as error:
-        raise StoreError(
+        unwritten = StoreError(
             f"cannot write the record, ledger or report of the run below {store.location}: {error.strerror or error}; "
             "free space there or choose another store with store=DIR"
-        ) from None
+        )
+        end_badly(asked.record, unwritten, asked.seconds)
+        raise unwritten from None
     except BaseException as error:
-        with suppress(StoreError):  # a server that cannot be reached must not hide why the run ended
-            asked.record.append("ended", status=_status(error), error=str(error), seconds=asked.seconds)
+        end_badly(asked.record, error, asked.seconds)
         raise
+
+
+def end_badly(record: RunRecord, error: BaseException, seconds: float) -> None:
+    """Write to the record why the run ended; where that cannot be written, the error itself must still be told."""
+    code = error.exit_code if isinstance(error, WalkfoldError) else ExitCode.NODE_FAILED
+    code = ExitCode.INTERRUPTED if isinstance(error, KeyboardInterrupt) else code
+    node = {"node": error.task, "cause": error.cause} if isinstance(error, NodeError) else {}
+    with suppress(OSError, StoreError):  # of a disk or a server
+        record.end(_status(error), int(code), seconds, error=str(error), **node)
+        write_index(record.store)
+
+
+def done(asked: Request, outcomes: Mapping[str, Outcome], **results: Any) -> dict[str, str | None]:
+    """Write to the record that the run is done and what came of it, refresh the index; return which executors ran."""
+    used = executor_of(outcomes.values(), asked.settings.sweep.executor)
+    asked.record.end("done", int(ExitCode.DONE), asked.seconds, **results, **used)
+    write_index(asked.record.store)
+    return used
 
 
 def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tuple[dict[str, Outcome], T]:
@@ -125,14 +192,16 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
     note_code(asked.graph, keeper.store)
     for attempt in range(DAMAGE_RETRIES + 1):
         planned = plan(asked.graph, keeper.store)
+        record.append("planned", **plan_facts(planned))
         waiting = [row for row in planned if not row.cached]
-        with shown(len(waiting), asked.quiet) as progress:
+        with shown([row.task.name for row in waiting], asked.quiet) as progress:
             try:
-                _run_missing(waiting, asked.settings, keeper.store, progress, note)
+                _run_missing(waiting, asked, Recorded(progress, record), note)
                 for row in planned:
                     if row.cached and row.task.name not in outcomes:
                         note(stored(row.task, keeper.store))
                 if reason := executor_of(outcomes.values(), "")["fallback_reason"]:
+                    record.append("warning", text=f"sweeps fell back to the CPU: {reason}")
                     progress.say(f"sweeps fell back to the CPU: {reason}")
                 return outcomes, finish(outcomes)
             except CorruptArtefactError as error:
@@ -144,7 +213,7 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
 
 
 def _run_missing(
-    waiting: Sequence[PlannedTask], settings: Settings, store: Store, progress: Progress, note: Any
+    waiting: Sequence[PlannedTask], asked: Request, progress: Progress, note: Callable[[Outcome], None]
 ) -> None:
     """Run on the configured cluster; nothing is started when nothing is missing."""
 
@@ -153,15 +222,21 @@ def _run_missing(
         progress.finished(outcome)
 
     tasks = [row.task for row in waiting]
+    settings, store, logs = asked.settings, asked.keeper.store, asked.record.folder / "logs"
     if not tasks:
         progress.say("everything is cached")
     elif settings.cluster == "serial":
-        run_serial(tasks, store, report)
+        run_serial(tasks, store, report, logs=logs, say=progress.say, watcher=progress)
     else:
         from pipelines.dask_runner import run_dask
 
-        with connected(settings) as client:
-            run_dask(tasks, store, report, client)
+        with connected(settings) as client, performance_report(asked.performance_report):
+            about = described(settings, client)
+            asked.record.append("cluster", **about)
+            if about["dashboard"]:
+                progress.say(f"dashboard: {about['dashboard']}")
+            deaths = settings.cluster_options.most_deaths
+            run_dask(tasks, store, report, client, logs, progress.say, deaths, progress)
 
 
 def _status(error: BaseException) -> str:

@@ -16,6 +16,7 @@ from loaders.layouts import BAR_SCHEMAS
 from loaders.partitions import PARTITION_RECORDS
 from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
+from pipelines.cluster_settings import ClusterOptions, is_address
 from pipelines.errors import UsageError
 from pipelines.refresh_settings import RefreshSettings
 from pipelines.sizes import NO_LIMIT, parse_size
@@ -173,11 +174,11 @@ class Settings:
     """Everything a run depends on; the resolved form is stored with the run.
 
     `flow` is walk_forward, or `package.module:name` of the user's own, whose nodes read `options`. `cluster` is where the
-    graph runs: `serial`, `threads`, `processes` (local) or `cuda` (one process a GPU); `workers` 0 means one a core or a
-    GPU. Neither changes any result. `bar_seconds` is the length of a bar: its values, and exogenous ones, are known at
-    `ts_event` plus that. `store` is a folder or a URL of an fsspec file system, which gets
-    `store_options`; what is read from a URL is kept in the folder `store_cache` (empty: the user's) within
-    `store_cache_budget`, and the store itself is kept within `store_budget` after each run.
+    graph runs: `serial`, `threads`, `processes` (local), `cuda` (one process a GPU), or the address or scheduler file of a
+    cluster that runs already; `workers` 0 means one a core or a GPU, `cluster_options` is the rest. None of them changes any
+    result. `bar_seconds` is the length of a bar: its values, and exogenous ones, are known at `ts_event` plus that. `store` is
+    a folder or a URL of an fsspec file system, which gets `store_options`; what is read from a URL is kept in the folder
+    `store_cache` (empty: the user's) within `store_cache_budget`, and the store itself within `store_budget` after each run.
     """
 
     data: str
@@ -196,6 +197,7 @@ class Settings:
     options: Any = field(default_factory=dict)
     cluster: str = "processes"
     workers: int = 0
+    cluster_options: ClusterOptions = field(default_factory=ClusterOptions)
     store_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     store_budget: str = NO_LIMIT
     store_cache: str = ""
@@ -213,8 +215,11 @@ class Settings:
             )
         if self.execution.contracts > MOST_CONTRACTS:
             raise ValueError(f"execution.contracts is {self.execution.contracts}, must be at most {MOST_CONTRACTS}")
-        if self.cluster not in CLUSTERS:
-            raise ValueError(f"cluster is {self.cluster!r}, must be one of {', '.join(CLUSTERS)}")
+        if self.cluster not in CLUSTERS and not is_address(self.cluster):
+            raise ValueError(
+                f"cluster is {self.cluster!r}, must be one of {', '.join(CLUSTERS)}, or of a scheduler that runs already "
+                "tcp://host:port, tls://host:port or its .json file"
+            )
         if self.workers < 0:
             raise ValueError(f"workers is {self.workers}, must be 0 (one a core or GPU) or more")
         if re.match(r"\w+://[^/@]*:[^/@]*@", self.store):

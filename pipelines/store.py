@@ -184,6 +184,11 @@ class Store:
         """List files of artefacts that no manifest names: none here, where an artefact appears in one rename."""
         return []
 
+    def require(self) -> None:
+        """Raise StoreError where the store is gone: its place must not be filled with a new one by those who write."""
+        if not (self.root / "objects").is_dir():
+            raise StoreError(f"the store {self.location} is gone; bring it back and run again: what was finished stays")
+
     def push(self, folder: Path) -> None:
         """Bring a folder of a run to where the store is kept: here it already lies there."""
 

@@ -1,5 +1,6 @@
 """Small files of a store on a local disk: replaced whole, read without following links, listed with their age."""
 
+import errno
 import hashlib
 import os
 import re
@@ -65,6 +66,7 @@ class LocalFiles:
 
     def write(self, path: str, data: bytes) -> None:
         """Replace the file in one rename."""
+        self._require()
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(target, data)
@@ -89,6 +91,7 @@ class LocalFiles:
 
     def append(self, path: str, line: str) -> None:
         """Add a line in one write."""
+        self._require()
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         # the leading newline ends a line that a crash may have cut, so that this one cannot vanish into it
@@ -120,6 +123,11 @@ class LocalFiles:
             return probe.stat().st_mtime
         finally:
             probe.unlink(missing_ok=True)
+
+    def _require(self) -> None:
+        """Make nothing where a file system was that is gone."""
+        if not self.root.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "the store is gone", str(self.root))
 
 
 def checked_key(key: str) -> str:

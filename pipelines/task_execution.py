@@ -5,27 +5,34 @@ import ctypes
 import errno
 import inspect
 import os
-import resource
 import shutil
+import socket
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from kernels.calibration import Calibration
 from pipelines import artefacts
 from pipelines.errors import CorruptArtefactError, ExitCode, NodeError, StoreError
 from pipelines.graph import Source, Task
-from pipelines.machine import PARAMETER, Machine, kept
+from pipelines.machine import PARAMETER, Machine, facts_of, kept
+from pipelines.measuring import Stopwatch, device_bytes, noted_warnings, peak_bytes, restart_peaks
 from pipelines.node import Retries
+from pipelines.outputs import output_digest
 from pipelines.part_keys import part_key, part_list, part_schema
 from pipelines.parts import Part, PartList
+from pipelines.pieces import Pieces, computed, out_of_memory
+from pipelines.redaction import Redactor, current
 from pipelines.store import Store
 from pipelines.store_leases import held
+from pipelines.worker_logs import TaskLog, log_file, task_log
 
 AFTER_READ = "after a cache read"
 BEFORE_WRITE = "before a cache write"
+NO_MEMORY = "its memory ran out: run fewer nodes at once (workers=1) or on a larger machine"
 FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 
 
@@ -33,7 +40,9 @@ FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 class Assignment:
     """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under.
 
-    `code_functions` and `code_modules` are where the code begins whose hash is `parts["code"]` (pipelines.keys.code_reached).
+    `log` is the file of this try, `pieces_count` how many pieces its work is done in, where it can be. `code_functions` and
+    `code_modules` are where the code begins whose hash is `parts["code"]` (pipelines.keys.code_reached).
+    Unless `durable`, a power cut may tear the artefact, and it is made again.
     """
 
     task: str
@@ -48,13 +57,22 @@ class Assignment:
     split: Callable[..., Sequence[Part]] | None = None
     retries: Retries = field(default_factory=Retries)
     timeout_s: float = 0.0
+    pieces: Pieces | None = None
+    pieces_count: int = 1
+    log: Path | None = None
     code_functions: tuple[Any, ...] = ()
     code_modules: tuple[str, ...] = ()
+    durable: bool = True
+    redactor: Redactor = field(default_factory=Redactor)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the run record keeps of a task; `facts` are what its node noted of how it ran."""
+    """What the run record keeps of a task; `facts` are what its node noted of how it ran.
+
+    timings: seconds by phase: queue (waited for a worker), load, compute, publish. peak_bytes, device_bytes: of host and GPU
+    memory, at most. warnings: given while it ran. output: the digest of what it made.
+    """
 
     task: str
     key: str
@@ -63,10 +81,14 @@ class Outcome:
     worker: str
     peak_bytes: int
     facts: Mapping[str, Any] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    device_bytes: int = 0
+    warnings: tuple[str, ...] = ()
+    output: str = ""
 
 
-def assign(task: Task, store: Store) -> Assignment:
-    """Reduce a task to what a worker needs."""
+def assign(task: Task, store: Store, logs: Path | None = None, attempt: int = 0, pieces: int = 1) -> Assignment:
+    """Reduce a task to what a worker needs; its log goes below the folder `logs`."""
     return Assignment(
         task=task.name,
         key=task.key,
@@ -80,48 +102,84 @@ def assign(task: Task, store: Store) -> Assignment:
         split=task.node.split,
         retries=task.node.retries,
         timeout_s=task.node.timeout_s,
+        pieces=task.node.pieces,
+        pieces_count=pieces,
+        log=log_file(logs, task.name, attempt) if logs else None,
         code_functions=task.code.functions,
         code_modules=task.code.modules,
+        redactor=current(),
     )
 
 
-def perform(assignment: Assignment) -> Outcome:
-    """Run one task and publish its artefact.
+def perform(assignment: Assignment, forward: Callable[[str], None], where: str = "") -> Outcome:
+    """Run one task and publish its artefact; what another worker or run has published meanwhile is not computed again.
 
     Raises NodeError with plain strings only (it crosses process borders), CorruptArtefactError for a damaged input and
-    StoreError when the store cannot take the artefact.
+    StoreError when the store cannot take the artefact. Warnings that the node logs go to `forward`. `where` names the worker.
     """
     started = time.perf_counter()
     store = assignment.store
-    machine = Machine(_calibration)
-    try:
-        arguments = {name: _load(store, source) for name, source in assignment.inputs.items()}
-        if PARAMETER in inspect.signature(assignment.function).parameters:
-            arguments[PARAMETER] = machine
-        if assignment.split is None:
-            value = _computed(assignment, {**arguments, **assignment.constants})
-        else:
-            value = _computed_in_parts(store, assignment, {**arguments, **assignment.constants})
-        _publish(store, assignment, value, machine)
-    except (CorruptArtefactError, StoreError):
-        raise
-    except (Exception, SystemExit) as error:  # a node that calls sys.exit must fail the node, not its worker
-        raise _as_node_error(assignment, error) from None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    seconds = time.perf_counter() - started
-    del arguments, value
+    worker = where or f"pid {os.getpid()}"
+    store.require()
+    if (manifest := store.manifest(assignment.key)) is not None:
+        made = output_digest(store, manifest)
+        return Outcome(assignment.task, assignment.key, 0.0, True, worker, 0, facts_of(manifest), output=made)
+    machine, watch = Machine(_calibration), Stopwatch()
+    restart_peaks()
+    with task_log(assignment.task, assignment.log, forward, assignment.redactor) as log, noted_warnings() as warned:
+        log.write(f"{assignment.task} begins, key {assignment.key}, pid {os.getpid()} on {socket.gethostname()}")
+        try:
+            _perform(store, assignment, machine, watch)
+        except (CorruptArtefactError, StoreError) as error:
+            log.write(str(error))
+            raise
+        except (Exception, SystemExit) as error:  # a node that calls sys.exit must fail the node, not its worker
+            raise _as_node_error(assignment, error, log, worker) from None
+        seconds = time.perf_counter() - started
+        log.write(f"done in {seconds:.3f} s")
+    outcome = Outcome(
+        task=assignment.task,
+        key=assignment.key,
+        seconds=seconds,
+        cached=False,
+        worker=worker,
+        peak_bytes=peak_bytes(),
+        facts=machine.facts,
+        timings=watch.seconds,
+        device_bytes=device_bytes(),
+        warnings=tuple(warned),
+        output=output_digest(store, store.manifest(assignment.key)),
+    )
     _give_back_memory()
-    return Outcome(assignment.task, assignment.key, seconds, False, f"pid {os.getpid()}", peak, machine.facts)
+    return outcome
 
 
-def _computed(assignment: Assignment, arguments: Mapping[str, Any]) -> Any:
-    value = assignment.function(**arguments)
+def _perform(store: Store, assignment: Assignment, machine: Machine, watch: Stopwatch) -> None:
+    """Load, compute, publish; the parts of a node in parts are published while it computes."""
+    with watch.phase("load"):
+        arguments = {name: _load(store, source) for name, source in assignment.inputs.items()}
+    if PARAMETER in inspect.signature(assignment.function).parameters:
+        arguments[PARAMETER] = machine
+    arguments |= assignment.constants
+    with watch.phase("compute"):
+        if assignment.split is None:
+            value = _computed(assignment, arguments, machine)
+        else:
+            value = _computed_in_parts(store, assignment, arguments, machine)
+    with watch.phase("publish"):
+        _publish(store, assignment, value, machine)
+
+
+def _computed(assignment: Assignment, arguments: Mapping[str, Any], machine: Machine) -> Any:
+    value = computed(assignment.function, arguments, assignment.pieces, assignment.pieces_count, machine.facts)
     if assignment.gate is not None:
         assignment.gate(value, BEFORE_WRITE)
     return value
 
 
-def _computed_in_parts(store: Store, assignment: Assignment, arguments: Mapping[str, Any]) -> PartList:
+def _computed_in_parts(
+    store: Store, assignment: Assignment, arguments: Mapping[str, Any], machine: Machine
+) -> PartList:
     """Compute the parts that the store lacks, publish each under the key of its content, and list all of them."""
     assert assignment.split is not None
     schema = part_schema(assignment.parts)
@@ -129,7 +187,11 @@ def _computed_in_parts(store: Store, assignment: Assignment, arguments: Mapping[
     with held(store, [key for _, key in keyed]):  # until the list of them is there, nothing else says that they are used
         for part, key in keyed:
             if store.manifest(key) is None:
-                value = _computed(assignment, {**arguments, **part.arguments})
+                try:
+                    value = _computed(assignment, {**arguments, **part.arguments}, machine)
+                except Exception as error:
+                    error.add_note(f"part {part.name}")
+                    raise
                 about = {"task": f"{assignment.task}/{part.name}", "about": dict(part.about), "parts": schema}
                 _write(store, assignment.task, key, value, about, durable=False)
     return part_list(schema, keyed)
@@ -156,12 +218,13 @@ def _publish(store: Store, assignment: Assignment, value: Any, machine: Machine)
     about: dict[str, Any] = {"task": assignment.task, "parts": assignment.parts, **needs}
     if machine.facts:
         about["facts"] = kept(machine.facts)
-    _write(store, assignment.task, assignment.key, value, about)
+    _write(store, assignment.task, assignment.key, value, about, assignment.durable)
     store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
 
 
 def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any], durable: bool = True) -> None:
     folder = None
+    store.require()
     try:
         folder = store.begin(key)
         artefacts.write_parts(value, folder)
@@ -188,7 +251,7 @@ def _calibration(threads: int) -> Calibration | None:
     return None if found is None else for_threads(found, threads)
 
 
-def _as_node_error(assignment: Assignment, error: BaseException) -> NodeError:
+def _as_node_error(assignment: Assignment, error: BaseException, log: TaskLog, worker: str) -> NodeError:
     from loaders.errors import DataError
     from training.errors import FoldError
     from validation.errors import ValidationError
@@ -201,9 +264,12 @@ def _as_node_error(assignment: Assignment, error: BaseException) -> NodeError:
     message = str(error) or type(error).__name__
     if code is ExitCode.NODE_FAILED:
         message = f"{type(error).__name__}: {message}"
+    message = "; ".join([message, *getattr(error, "__notes__", ()), *([NO_MEMORY] if out_of_memory(error) else [])])
     worth = assignment.retries.worth(error)
     trace = "".join(traceback.format_exception(error))
-    return NodeError(assignment.task, assignment.key, type(error).__name__, message, trace, int(code), worth)
+    tail = tuple(log.tail)
+    log.write(trace)
+    return NodeError(assignment.task, assignment.key, type(error).__name__, message, trace, int(code), worth, tail, worker)
 
 
 def _give_back_memory() -> None:

@@ -1,17 +1,15 @@
 """`pipeline evaluate fold=N`: every model of a fold scored once on its test rows, without the report."""
 
-import json
 import math
-import sys
 from typing import Any
 
 from pipelines import artefacts
+from pipelines.commands.answers import print_models
 from pipelines.commands.options import Options
-from pipelines.commands.run import node_rows
 from pipelines.errors import ExitCode
 from pipelines.graph import Graph
 from pipelines.report.types import Evaluation
-from pipelines.running import Request, recorded, request, run_graph
+from pipelines.running import Request, done, recorded, request, run_graph
 from pipelines.steps.modelling import LinearResult
 
 SHOWN = ("net_profit", "sharpe", "max_drawdown", "trades")
@@ -22,13 +20,8 @@ def execute(options: Options) -> int:
     asked = request(options, _only_evaluations)
     with recorded(asked):
         outcomes, models = run_graph(asked, lambda outcomes: _models(asked))
-    asked.record.append("ended", status="done", seconds=asked.seconds)
-    if options.json:
-        single = asked.folds[0] if len(asked.folds) == 1 else asked.text
-        document = {"run": asked.record.run, "fold": single, "status": "done", "models": models}
-        sys.stdout.write(json.dumps({**document, "nodes": node_rows(outcomes)}) + "\n")
-    else:
-        sys.stdout.write("".join(_line(row) for row in models))
+    done(asked, outcomes, metrics=_by_fold(models))
+    print_models(asked, outcomes, models, _line, json_object=options.json)
     return ExitCode.DONE
 
 
@@ -47,6 +40,14 @@ def _models(asked: Request) -> list[dict[str, Any]]:
             found.append({
                 "fold": dict(task.coordinates)["fold"], "model": scored.model, "key": task.key, "metrics": metrics,
             })  # fmt: skip
+    return found
+
+
+def _by_fold(models: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The figures as records keep them: by fold and model."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in models:
+        found.setdefault(str(row["fold"]), {})[row["model"]] = row["metrics"]
     return found
 
 

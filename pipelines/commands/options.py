@@ -26,6 +26,8 @@ class Options:
     install: bool = False
     rollback: bool = False
     anyway: bool = False
+    reproduce: str = ""
+    svg: Path | None = None
 
     def split(self, *own: str) -> tuple[dict[str, str], list[str]]:
         """Return the command's own `key=value` arguments and the configuration overrides; refuse bare words."""

@@ -12,10 +12,24 @@ from pipelines.planning import PlannedTask, plan
 from pipelines.running import PARTS, fold_text
 from pipelines.store_opening import existing_store
 
+ARGUMENTS = ("fold", *PARTS)
+
 
 def execute(options: Options) -> int:
     """Print a line a task: cached, or why it will run; `only=`, `from=` and `until=` as in `pipeline run`."""
-    arguments, overrides = options.split("fold", *PARTS)
+    rows = planned(options)
+    if options.json:
+        nodes = [{"name": row.task.name, "key": row.task.key, "cached": row.cached, "reason": row.reason} for row in rows]
+        missing = sum(not row.cached for row in rows)
+        sys.stdout.write(json.dumps({"nodes": nodes, "cached": len(rows) - missing, "to_run": missing}) + "\n")
+    else:
+        sys.stdout.write(_text(rows))
+    return ExitCode.DONE
+
+
+def planned(options: Options) -> tuple[PlannedTask, ...]:
+    """Return the plan of what the command line asks for: fold 0 where it does not say which."""
+    arguments, overrides = options.split(*ARGUMENTS)
     part = Part.of(arguments)
     opened = open_flow(load_settings(overrides, options.config))
     store = existing_store(opened.settings)
@@ -32,25 +46,16 @@ def execute(options: Options) -> int:
     graph = cut(whole, part)
     if not part.whole:
         require_inputs(graph, whole, store)
-    planned = plan(graph, store)
-    if options.json:
-        rows = [
-            {"name": row.task.name, "key": row.task.key, "cached": row.cached, "reason": row.reason} for row in planned
-        ]
-        missing = sum(not row.cached for row in planned)
-        sys.stdout.write(json.dumps({"nodes": rows, "cached": len(planned) - missing, "to_run": missing}) + "\n")
-    else:
-        sys.stdout.write(_text(planned))
-    return ExitCode.DONE
+    return plan(graph, store)
 
 
-def _text(planned: tuple[PlannedTask, ...]) -> str:
-    width = max(len(row.task.name) for row in planned)
+def _text(rows: tuple[PlannedTask, ...]) -> str:
+    width = max(len(row.task.name) for row in rows)
     lines = [
         f"{'cached  ' if row.cached else 'will run'}  {row.task.name:<{width}}  {row.task.key[:12]}"
         + ("" if row.cached else f"  {row.reason}")
-        for row in planned
+        for row in rows
     ]
-    missing = sum(not row.cached for row in planned)
-    end = "nothing to run: everything is cached" if not missing else f"{missing} of {len(planned)} nodes will run"
+    missing = sum(not row.cached for row in rows)
+    end = "nothing to run: everything is cached" if not missing else f"{missing} of {len(rows)} nodes will run"
     return "\n".join([*lines, end]) + "\n"

@@ -7,9 +7,17 @@ from typing import Any
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode
 from pipelines.graph import Graph
-from pipelines.machine import executor_of
-from pipelines.results import DATA_CONTENT, POOLED, FoldResult, content_of, finish_data, finish_fold, finish_pooled
-from pipelines.running import recorded, request, run_graph
+from pipelines.results import (
+    DATA_CONTENT,
+    FEATURE_SET,
+    POOLED,
+    FoldResult,
+    content_of,
+    finish_data,
+    finish_fold,
+    finish_pooled,
+)
+from pipelines.running import Request, done, recorded, request, run_graph
 from pipelines.store import Store
 from pipelines.task_execution import Outcome
 
@@ -19,6 +27,10 @@ def execute(options: Options) -> int:
 
     Without a report, in a flow of the user's own or a part of one, it prints where the last artefacts lie.
     """
+    if options.reproduce:
+        from pipelines.commands import reproduce
+
+        return reproduce.execute(options)
     asked = request(options, lambda graph: graph)
 
     def finish(outcomes: dict[str, Outcome]) -> tuple[list[FoldResult], str | None, dict[str, Any] | None]:
@@ -30,7 +42,7 @@ def execute(options: Options) -> int:
 
     with recorded(asked):
         outcomes, (results, data_report, pooled) = run_graph(asked, finish)
-    used = executor_of(outcomes.values(), asked.settings.sweep.executor)
+    used = done(asked, outcomes, **_reported(asked, results, data_report, pooled))
     made = last_artefacts(asked.graph, asked.keeper.store)
     document = {
         "run": asked.record.run,
@@ -43,9 +55,6 @@ def execute(options: Options) -> int:
         "artefacts": made,
         **used,
     }
-    reports = [row.report for row in results]
-    reported = {"report": document["report"], "reports": reports, "data_report": data_report}
-    asked.record.append("ended", status="done", seconds=asked.seconds, **reported, **used)
     if len(results) > 1:
         document["folds"] = [{"fold": row.fold, "report": row.report, "metrics": row.metrics} for row in results]
         document["pooled"] = pooled
@@ -54,6 +63,21 @@ def execute(options: Options) -> int:
     else:
         sys.stdout.write("".join(_lines(results, pooled, made)))
     return ExitCode.DONE
+
+
+def _reported(
+    asked: Request, results: list[FoldResult], data_report: str | None, pooled: dict[str, Any] | None
+) -> dict[str, Any]:
+    """What the record keeps of the results: reports, headlines and figures by fold, the feature set."""
+    return {
+        "report": results[0].report if results else None,
+        "reports": [row.report for row in results],
+        "data_report": data_report,
+        "pooled_report": None if pooled is None else pooled["report"],
+        "headlines": {str(row.fold): row.headline.partition("\n")[0] for row in results},
+        "metrics": {str(row.fold): row.metrics for row in results},
+        "feature_set": asked.whole[FEATURE_SET].key if FEATURE_SET in asked.whole else None,
+    }
 
 
 def _lines(results: list[FoldResult], pooled: dict[str, Any] | None, made: list[dict[str, Any]]) -> list[str]:

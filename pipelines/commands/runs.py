@@ -1,38 +1,48 @@
-"""`pipeline runs [RUN]`: records of past runs, readable also after a crash; `--fallbacks`: why sweeps fell back."""
+"""`pipeline runs [RUN [OTHER]]`: lists past runs, shows one, compares two; `--fallbacks`: why sweeps fell back."""
 
 import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from pipelines.commands.options import Options
-from pipelines.configuration import load_settings, nearest
+from pipelines.configuration import load_settings
 from pipelines.errors import ExitCode, UsageError
-from pipelines.records import read_records
+from pipelines.pace import span
+from pipelines.record_compare import compare_records, comparison_text
+from pipelines.records import RECORD, find_run, read_record, read_records, read_summaries
+from pipelines.run_index import best_figures, figures_text
 from pipelines.store_opening import existing_store
 
-HIDDEN = ("tasks", "configuration")
+HIDDEN = ("tasks", "configuration", "code", "libraries", "reasons", "inputs", "metrics")
 
 
 def execute(options: Options) -> int:
-    """List the runs of the store, or show one by its name or the beginning of it."""
+    """List the runs of the store, the newest first; show or compare those named, by their beginnings if these are enough."""
     names = [word for word in options.words if "=" not in word]
     settings = load_settings([word for word in options.words if "=" in word], options.config)
-    records = read_records(existing_store(settings))
-    if len(names) > 1:
-        raise UsageError(f"pipeline runs shows one run at a time, given {len(names)}")
+    store = existing_store(settings)
+    store.pull("runs", RECORD)
+    if len(names) > 2:
+        raise UsageError(f"pipeline runs shows one run or compares two, given {len(names)}")
+    found = [read_record(find_run(store, name)) for name in names]
     if options.fallbacks:
-        return _fallbacks(options, [_find(names[0], records)] if names else records)
-    if names:
-        return _show(options, _find(names[0], records))
-    if options.json:
-        sys.stdout.write(json.dumps({"runs": records}) + "\n")
+        return _fallbacks(options, found or read_records(store))
+    if len(found) == 2:
+        comparison = compare_records(*found)
+        sys.stdout.write(json.dumps(comparison) + "\n" if options.json else comparison_text(comparison))
+    elif found:
+        sys.stdout.write(json.dumps(found[0]) + "\n" if options.json else _shown(found[0]))
+    elif options.json:
+        sys.stdout.write(json.dumps({"runs": list(reversed(read_records(store)))}) + "\n")
     else:
-        sys.stdout.write("".join(_line(record) for record in records) or "no runs yet: pipeline run fold=0\n")
+        rows = list(reversed(read_summaries(store)))
+        sys.stdout.write("".join(_line(row) for row in rows) or "no runs yet: pipeline run fold=0\n")
     return ExitCode.DONE
 
 
-def _fallbacks(options: Options, records: list[dict[str, Any]]) -> int:
+def _fallbacks(options: Options, records: Sequence[dict[str, Any]]) -> int:
     """Count the sweeps that were computed on another executor than asked for, by reason; cached ones did not run."""
     sweeps: Counter[str] = Counter()
     runs: dict[str, list[str]] = {}
@@ -43,7 +53,7 @@ def _fallbacks(options: Options, records: list[dict[str, Any]]) -> int:
                 sweeps[reason] += 1
                 runs.setdefault(reason, []).append(record["run"])
     rows = [
-        {"reason": reason, "sweeps": sweeps[reason], "runs": len(set(runs[reason])), "last": runs[reason][-1]}
+        {"reason": reason, "sweeps": sweeps[reason], "runs": len(set(runs[reason])), "last": max(runs[reason])}
         for reason in sorted(sweeps)
     ]
     if options.json:
@@ -56,36 +66,43 @@ def _fallbacks(options: Options, records: list[dict[str, Any]]) -> int:
     return ExitCode.DONE
 
 
-def _find(name: str, records: list[dict[str, Any]]) -> dict[str, Any]:
-    found = [record for record in records if record["run"].startswith(name)]
-    if len(found) != 1:
-        known = [record["run"] for record in records]
-        reason = f"{len(found)} runs begin so" if found else nearest(name, known) if known else "there are no runs yet"
-        raise UsageError(f"no single run {name!r}: {reason}")
-    return found[0]
-
-
-def _line(record: dict[str, Any]) -> str:
-    cached = sum(bool(task["cached"]) for task in record["tasks"])
+def _line(summary: dict[str, Any]) -> str:
+    seconds = summary.get("seconds")
+    what = f"{summary.get('command', '?')} {summary.get('fold') or ''}".strip()
+    best = best_figures(summary)
+    figures = figures_text(summary)
+    figures += "" if best is None else f" Best of {best['of']}: {best['model']}, net profit {best['net_profit']:,.0f}"
     return (
-        f"{record['run']}  {record['status']:<12} fold={record.get('fold', '?'):<6} "
-        f"{record.get('seconds', 0.0):7.1f} s  {len(record['tasks']) - cached:3d} run {cached:3d} cached  "
-        f"{record.get('error') or record.get('report', '')}\n"
+        f"{summary['run']}  {summary['status']:<13} {what:<10} {'' if seconds is None else span(seconds):>9}  "
+        f"{summary['computed']:3d} run {summary['cached']:3d} cached  {summary.get('error') or figures}".rstrip() + "\n"
     )
 
 
-def _show(options: Options, record: dict[str, Any]) -> int:
-    if options.json:
-        sys.stdout.write(json.dumps(record) + "\n")
-        return ExitCode.DONE
+def _shown(record: dict[str, Any]) -> str:
     lines = [line for name in sorted(record) if name not in HIDDEN for line in _lines(name, record[name])]
+    inputs = record.get("inputs") or []
+    lines += [f"inputs: {len(inputs)} files, {sum(row['bytes'] for row in inputs):,} bytes"] if inputs else []
+    for fold, models in (record.get("metrics") or {}).items():
+        lines.append(f"fold {fold}:")
+        lines += [f"  {model}: {_figures(figures)}" for model, figures in models.items()]
     lines += ["tasks:"] if record["tasks"] else []
-    lines += [
-        f"  {'cached' if task['cached'] else format(task['seconds'], '.1f') + ' s':>8}  {task['task']}  {task['key'][:12]}"
-        for task in record["tasks"]
-    ]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return ExitCode.DONE
+    lines += [_task(task) for task in record["tasks"]]
+    return "\n".join(lines) + "\n"
+
+
+def _figures(figures: dict[str, Any]) -> str:
+    names = ("net_profit", "sharpe", "max_drawdown", "trades")
+    return "  ".join(f"{name} {figures[name]:.4g}" for name in names if figures.get(name) is not None)
+
+
+def _task(task: dict[str, Any]) -> str:
+    """A task's line: its time, name, key, and of one that ran its phases and peak memory."""
+    begin = f"  {'cached' if task['cached'] else format(task['seconds'], '.1f') + ' s':>8}  {task['task']}  {task['key'][:12]}"
+    timings = task.get("timings") or {}
+    phases = [f"{name} {timings[name]:.2f}" for name in ("queue", "load", "compute", "publish") if name in timings]
+    memory = [f"{task['peak_bytes'] / 2**20:.0f} MiB"] if task.get("peak_bytes") and not task["cached"] else []
+    memory += [f"GPU {task['device_bytes'] / 2**20:.0f} MiB"] if task.get("device_bytes") else []
+    return "  ".join([begin, *phases, *memory]) + "".join(f"\n            {text}" for text in task.get("warnings") or ())
 
 
 def _lines(name: str, value: Any) -> list[str]:
@@ -102,4 +119,6 @@ def _text(value: Any) -> str:
         return "none"
     if isinstance(value, float):
         return f"{value:.1f}"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_text(item)}" for name, item in value.items())
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else str(value)

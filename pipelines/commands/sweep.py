@@ -14,8 +14,7 @@ from pipelines.commands.options import Options
 from pipelines.commands.run import node_rows
 from pipelines.errors import ExitCode
 from pipelines.graph import Graph, task_name
-from pipelines.machine import executor_of
-from pipelines.running import Request, recorded, request, run_graph
+from pipelines.running import Request, done, recorded, request, run_graph
 from pipelines.steps.selecting import SelectionOverfitting
 from pipelines.steps.sweep_summary import NUMBER
 from pipelines.steps.sweeping import StrategyRanking
@@ -30,8 +29,7 @@ def execute(options: Options) -> int:
     asked = request(options, _only_sweeps)
     with recorded(asked):
         outcomes, best = run_graph(asked, lambda outcomes: _best(asked))
-    used = executor_of(outcomes.values(), asked.settings.sweep.executor)
-    asked.record.append("ended", status="done", seconds=asked.seconds, **used)
+    used = done(asked, outcomes, sweeps=best)
     if options.json:
         sys.stdout.write(json.dumps(_document(asked, outcomes, best, used)) + "\n")
     else:

@@ -1,15 +1,13 @@
 """`pipeline train fold=N`: only the models of a fold, chosen on its validation rows; the test rows are not looked at."""
 
-import json
-import sys
 from typing import Any
 
 from pipelines import artefacts
+from pipelines.commands.answers import print_models
 from pipelines.commands.options import Options
-from pipelines.commands.run import node_rows
 from pipelines.errors import ExitCode
 from pipelines.graph import Graph, Task
-from pipelines.running import Request, recorded, request, run_graph
+from pipelines.running import Request, done, recorded, request, run_graph
 from pipelines.store import Store
 from training.linear import LinearModel
 from training.policy import Policy
@@ -22,13 +20,8 @@ def execute(options: Options) -> int:
     asked = request(options, _only_models)
     with recorded(asked):
         outcomes, models = run_graph(asked, lambda outcomes: _models(asked))
-    asked.record.append("ended", status="done", seconds=asked.seconds)
-    if options.json:
-        single = asked.folds[0] if len(asked.folds) == 1 else asked.text
-        document = {"run": asked.record.run, "fold": single, "status": "done", "models": models}
-        sys.stdout.write(json.dumps({**document, "nodes": node_rows(outcomes)}) + "\n")
-    else:
-        sys.stdout.write("".join(_line(row) for row in models))
+    done(asked, outcomes, models=models)
+    print_models(asked, outcomes, models, _line, json_object=options.json)
     return ExitCode.DONE
 
 

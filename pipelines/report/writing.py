@@ -33,9 +33,14 @@ def render_page(template: str, values: Mapping[str, Any], figures: Mapping[str, 
 
 def write_page(path: Path, html: str, report: Mapping[str, Any], indent: int | None = 1) -> None:
     """Write a page and beside it the same content as JSON (suffix .json), each atomically; `indent` is the JSON's."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(report, allow_nan=False, indent=indent, ensure_ascii=False) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
     _write_atomically(path.with_suffix(".json"), text)
+    _write_atomically(path, html)
+
+
+def write_html(path: Path, html: str) -> None:
+    """Write a page alone, atomically."""
     _write_atomically(path, html)
 
 

@@ -8,6 +8,7 @@ import pytest
 from loaders.sample import write_sample
 from pipelines.cli import main
 from pipelines.store import Store
+from tests.pipelines.small_flow import OwnFlow, write_flow
 
 Contents = dict[str, dict[str, str]]
 
@@ -54,3 +55,11 @@ def serial_store(tmp_path_factory, small_settings):
     store = tmp_path_factory.mktemp("serial") / "store"
     assert main(["run", "fold=0", f"store={store}", *small_settings, "cluster=serial", "--quiet"]) == 0
     return store
+
+
+@pytest.fixture
+def own_flow(tmp_path, monkeypatch, capsys) -> OwnFlow:
+    """A small flow of the user's own in the folder that the test runs in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return write_flow(tmp_path, capsys)

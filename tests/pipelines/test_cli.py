@@ -81,7 +81,7 @@ def test_an_unknown_command_names_the_nearest(capsys):
             "no strategy has this parameter; did you mean 'fast'?",
         ),
         (["runs", "2020"], 2, "no single run '2020'"),
-        (["graph", "fold=0"], 2, "pipeline graph takes no arguments"),
+        (["graph", "fodl"], 2, "'fodl' is not an argument of `pipeline graph`: did you mean fold=…?"),
         (["sample"], 2, "pipeline sample needs one folder"),
         (["sample", "x", "edge=huge"], 2, "edge is one of real, power, 0"),
     ],

@@ -130,7 +130,7 @@ def test_how_a_node_runs_is_not_in_its_key(tmp_path):
 @pytest.fixture(scope="module")
 def client():
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"}
     with distributed.LocalCluster(**options, silence_logs=50) as cluster, distributed.Client(cluster) as connected:
         yield connected
 

@@ -18,7 +18,6 @@ from kernels.fallback import FallbackReason, Refusal, cuda_refusal
 from pipelines import calibrations
 from pipelines.cli import main
 from pipelines.machine import Machine, executor_of, facts_of
-from pipelines.progress import Lines
 from pipelines.store import Store
 from pipelines.task_execution import Outcome
 
@@ -196,12 +195,3 @@ def test_executors_of_several_sweeps_are_joined():
     assert executor_of(mixed, "cuda") == {"executor": "cpu, cuda", "fallback_reason": "cupy_missing"}
     assert facts_of(None) == facts_of({}) == {} and facts_of({"facts": {"executor": "cpu"}}) == {"executor": "cpu"}
     assert Machine().calibration(1) is None
-
-
-def test_progress_tells_rate_and_time_left(capsys):
-    lines = Lines(2)
-    lines.finished(Outcome("sweep[0]", "k", 1.0, False, "", 0, {"bar_steps_per_second": 250e6}))
-    lines.finished(Outcome("ranking", "k", 0.5, False, "", 0))
-    first, second = capsys.readouterr().err.splitlines()
-    assert first.startswith("[1/2] sweep[0] 1.0 s, 250 M bar-steps/s, about ") and first.endswith(" s left")
-    assert second == "[2/2] ranking 0.5 s"
