@@ -20,7 +20,8 @@ from pipelines.settings import WALK_FORWARD, Settings
 
 READ_BY_US = ("bars", "trades", "definitions", "statistics", "flow")
 NO_MATTER = (
-    "store", "store_options", "store_budget", "store_cache", "store_cache_budget", "cluster", "cluster_options", "workers", "data",
+    "data", "store", "store_options", "store_budget", "store_cache", "store_cache_budget", "cluster", "cluster_options",
+    "workers",
 )  # fmt: skip
 PACKAGES = ("pipelines", "loaders", "validation", "kernels", "training")
 

@@ -83,7 +83,9 @@ def first_row(bars: pd.DataFrame, since: str) -> int:
 def _strategy(promoted: Promoted, bars: pd.DataFrame, first: int, terms: Terms) -> NDArray[np.float64]:
     from kernels.strategies import named_strategy
     from kernels.sweep import sweep
+    from pipelines.user_code import search_here
 
+    search_here()  # a strategy of the user's own, package.module:name
     result = sweep(
         named_strategy(promoted.model),
         bars,

@@ -15,6 +15,7 @@ from pipelines.hooks import run_hook
 from pipelines.job_records import begin, code_of, end
 from pipelines.locks import Holding, locked
 from pipelines.records import RunRecord
+from pipelines.redaction import current
 from pipelines.refreshing import POISONED, PUBLISHED, Job, described, refreshed
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -54,14 +55,15 @@ def _kept(
     if holding.taken_over:
         say(f"took the lock over from {holding.taken_over}")
     try:
-        document = work(job)
+        found = work(job)
     except BaseException as error:
-        code, reason = code_of(error), str(error) or type(error).__name__
+        code, reason = code_of(error), current().text(str(error) or type(error).__name__)
         failure = {"run": record.run, "name": job.name, "status": FAILED, "error": reason, "exit_code": int(code)}
         warnings = _told(settings, FAILED, failure, say)
         end(record, code.name.lower(), code, time.perf_counter() - started, error=reason, hooks=warnings)
         raise
-    document = {"run": record.run, **document, "seconds": round(time.perf_counter() - started, 3)}
+    seconds = round(time.perf_counter() - started, 3)
+    document: dict[str, Any] = current().tree({"run": record.run, **found, "seconds": seconds}, content_keys=True)
     document["warnings"] = _told(settings, document["status"], document, say)
     _end(record, document, time.perf_counter() - started)
     return document

@@ -429,3 +429,29 @@ def test_user_features_are_refreshed_too_without_the_short_cut(inbox, capsys, mo
     code, answer = inbox.refresh(capsys, *words)
     assert (code, answer.get("status")) == (0, "published"), answer
     assert inbox.refresh(capsys, *words)[1]["status"] == "nothing new"
+
+
+def test_a_hook_is_told_no_secret(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DATABENTO_API_KEY", "db-very-secret")
+    (tmp_path / "db-very-secret").mkdir()
+    hook = f"refresh.on_failure=['{sys.executable}','-c','{HOOK}','{tmp_path / 'told'}']"
+    assert main(["refresh", f"data={tmp_path / 'db-very-secret'}", f"store={tmp_path / 'store'}", hook, "--json"]) == 2
+    told = (tmp_path / "told").read_text()
+    assert json.loads(told)["status"] == "failed" and "holds no DBN file" in told
+    kept = "".join(path.read_text() for path in (tmp_path / "store" / "runs").rglob("*.json*"))
+    assert "db-very-secret" not in told + kept + capsys.readouterr().out
+
+
+def test_a_refresh_that_is_interrupted_says_so_and_gives_the_lock_back(inbox, capsys, monkeypatch):
+    from pipelines import refreshing
+
+    def stopped(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(refreshing, "take_in", stopped)
+    before = inbox.pointer
+    code, answer = inbox.refresh(capsys)
+    assert (code, answer["status"], inbox.pointer) == (130, "interrupted", before)
+    assert read_records(inbox.store)[-1]["status"] == "interrupted"
+    monkeypatch.undo()
+    assert inbox.refresh(capsys)[1]["taken_over"] == ""

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,15 @@ def test_the_positions_of_the_runs_own_evaluation_follow_from_the_scores(place, 
 def test_a_strategy_takes_the_warm_up_of_the_whole_grid_along(place, run):
     one = promoted(place, run, "zscore_reversion")
     assert one.parameters["window"] == 20 and one.start == 59, "the grid's longest window has 60 bars"
+
+
+def test_a_strategy_of_ones_own_is_scored_too(place, run, published, tmp_path, monkeypatch):
+    (tmp_path / "own_scored.py").write_text("from kernels.strategies import ema_cross\n\n\ndef mine():\n    return ema_cross()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    one = promoted(place, run, "ema_cross")
+    own = score(Store(place), dataclasses.replace(one, model="own_scored:mine"), published, terms(one))
+    assert own.target.tobytes() == score(Store(place), one, published, terms(one)).target.tobytes()
 
 
 def test_what_was_normalised_travels_with_the_fold(place, run, published):
