@@ -24,9 +24,10 @@ class Delivery:
     """The sessions that are new or changed, and what is wrong with them.
 
     `changed`: sessions computed anew, in order. `rows`: their rows of followed contracts; `rejected`: rule of layer 1 → how
-    many of them; `ordinals`: rule → number of the file → rows of it, to name files. `missing`: session → share of its open
-    minutes that the data itself shows to be lost (of a first delivery all sessions TOGETHER: an archive may have a bad day).
-    `lost`: published sessions that are gone. `shrunk`: session → share of its bars that a revision took away.
+    many of them; `ordinals`: rule → number of the file → rows of it, to name files. `missing`: session → minutes
+    that the data itself shows to be lost, more than were when it was published (of a first delivery all sessions TOGETHER: an
+    archive may have a bad day). `lost`: published sessions that are gone. `shrunk`: session → bars that a revision took away.
+    Both are shares of a full session.
     """
 
     changed: tuple[int, ...]
@@ -46,6 +47,7 @@ def delivery(graph: Graph, store: Store, before: CurrentSet | None) -> Delivery:
     changed = new.loc[~new["key"].isin(known), "session"]
     rows = {} if old is None else dict(zip(old["session"].tolist(), old["rows"].tolist(), strict=True))
     now = dict(zip(new["session"].tolist(), new["rows"].tolist(), strict=True))
+    full = max(rows.values(), default=1)
     sanitised = graph["sanitised"]
     folder = store.verified(sanitised.key)
     accepted = artefacts.read_parts(folder, Sanitised, "accepted")["session"]
@@ -56,9 +58,9 @@ def delivery(graph: Graph, store: Store, before: CurrentSet | None) -> Delivery:
         rows=int(accepted.isin(changed).sum()) + len(rejected),
         rejected={str(rule): int(count) for rule, count in rejected["rule"].value_counts().sort_index().items()},
         ordinals=_by_file(rejected),
-        missing=_missing(graph, store, new["session"].tolist(), changed.tolist() if before else None),
+        missing=_missing(graph, store, before),
         lost=tuple(session for session in rows if session not in now),
-        shrunk={at: 1 - now[at] / rows[at] for at in rows if at in now and now[at] < rows[at]},
+        shrunk={at: (rows[at] - now[at]) / full for at in rows if at in now and now[at] < rows[at]},
     )
 
 
@@ -73,14 +75,14 @@ def reasons_against(found: Delivery, limits: RefreshSettings) -> list[str]:
                 f"refresh.max_rejected_share {limits.max_rejected_share:.2%} and refresh.few_rejected {limits.few_rejected}"
             )
     if lacking := {at: share for at, share in found.missing.items() if share > limits.max_missing_share}:
-        said.append(f"{_sessions(lacking)} of its open minutes without a bar: more than {_share(limits)}")
+        said.append(f"{_sessions(lacking)} of a full session's minutes lost: more than {_share(limits)}")
     if len(found.lost) > limits.max_lost_sessions:
         said.append(
             f"{len(found.lost)} published sessions are gone, first {found.lost[0]}: more than refresh.max_lost_sessions "
             f"{limits.max_lost_sessions}"
         )
     if fewer := {at: share for at, share in found.shrunk.items() if share > limits.max_missing_share}:
-        said.append(f"{_sessions(fewer)} fewer bars than published: more than {_share(limits)}")
+        said.append(f"{_sessions(fewer)} of a full session's bars fewer than published: more than {_share(limits)}")
     return said
 
 
@@ -121,21 +123,28 @@ def _by_file(rejected: pd.DataFrame) -> dict[str, dict[int, int]]:
     return counts
 
 
-def _missing(graph: Graph, store: Store, sessions: Sequence[int], changed: Sequence[int] | None) -> dict[int, float]:
-    """Shares of the judged sessions: the changed ones, the one before them, and those without any bar since.
+def missing_shares(graph: Graph, store: Store) -> dict[int, float]:
+    """Return session → minutes that the data itself shows to be lost, as a share of a full session's open minutes.
 
-    The session before was judged while its end was still to come. With None for `changed`: of all sessions together.
+    Of a full one, because of a session that has only begun a few minutes would be a large share. Sessions that lost none are
+    left out.
     """
-    task: Any = graph["gaps"]
-    table = artefacts.read_parts(store.verified(task.key), task.kind, "coverage")
-    if changed is None:
+    table = _coverage(graph, store)
+    full = max(1, int(table["open"].max()))
+    lacking = table[table["missing"] > 0]
+    return {int(at): int(count) / full for at, count in zip(lacking["session"], lacking["missing"], strict=True)}
+
+
+def _missing(graph: Graph, store: Store, before: CurrentSet | None) -> dict[int, float]:
+    """Shares of the sessions that lack more than they lacked when they were published; of a first delivery of all together."""
+    if before is None:
+        table = _coverage(graph, store)
         return {TOGETHER: float(table["missing"].sum() / max(1, table["open"].sum()))}
-    if not changed:
-        return {}
-    first = min(changed)
-    since = max((session for session in sessions if session < first), default=first)
-    judged = table[(table["session"] >= since) & (table["open"] > 0)]
-    inside = judged["session"].isin([*changed, since]) | (judged["bars"] == 0)
-    judged = judged[inside]
-    shares = judged["missing"] / judged["open"]
-    return {int(at): float(share) for at, share in zip(judged["session"], shares, strict=True)}
+    shares = missing_shares(graph, store)
+    return {session: share for session, share in shares.items() if share > before.missing.get(str(session), 0.0)}
+
+
+def _coverage(graph: Graph, store: Store) -> pd.DataFrame:
+    task: Any = graph["gaps"]
+    table: pd.DataFrame = artefacts.read_parts(store.verified(task.key), task.kind, "coverage")
+    return table

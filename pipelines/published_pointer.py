@@ -24,7 +24,8 @@ class CurrentSet:
 
     `at` and `run`: when and by which record it was published. `fingerprint` names files, configuration and code together.
     `files`: name → sha256. `last_bar` is the start of its newest bar, ISO 8601; `volumes` what each contract traded in its
-    newest session.
+    newest session, `missing` what share of a
+    full session's minutes each session lacked (those that lacked none are left out).
     """
 
     feature_set: str
@@ -39,6 +40,7 @@ class CurrentSet:
     last_bar: str
     contract: str
     volumes: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class RefreshSettings:
 
     `name` is the pointer that is switched (empty: the instrument's root). Of the delivered sessions, a rule of layer 1 may
     reject up to `max_rejected_share` of the rows or `few_rejected` of them, whichever is more; each may lack up to
-    `max_missing_share` of its open minutes, and a revision may lose as many of a session's bars; at most
+    `max_missing_share` of a full session's minutes, and a revision may lose as many of its bars; at most
     `max_lost_sessions` may disappear. `refused` is the folder below the data folder that a refused file is moved to (empty:
     it stays). `stale_sessions`: the newest bar is stale when more sessions than these have ended since. The hooks are
     argument lists, run without a shell, with the result as JSON on stdin, for at most `hook_seconds`.

@@ -62,8 +62,9 @@ def refreshed(job: Job) -> dict[str, Any]:
 
 
 def described(found: CurrentSet | None) -> dict[str, Any] | None:
-    """A published set as a result shows it: without its files."""
-    return None if found is None else {name: value for name, value in asdict(found).items() if name != "files"}
+    """A published set as a result shows it: without its files and sessions."""
+    hidden = ("files", "missing")
+    return None if found is None else {name: value for name, value in asdict(found).items() if name not in hidden}
 
 
 def staleness(found: CurrentSet | None, settings: Settings) -> dict[str, Any]:
@@ -140,6 +141,8 @@ def _judged(job: Job, before: Pointer, intake: Intake, mark: str, graph: Graph) 
             raise
         return _refused(job, before, mark, [str(error)], {})
     found = delivery(graph, job.store, before.current)
+    if not (intake.new or intake.revised or intake.removed):  # another configuration or code may well make fewer bars
+        found = replace(found, lost=(), shrunk={})
     if against := reasons_against(found, job.settings.refresh):
         fresh = {*intake.new, *intake.revised}
         blamed = files_to_blame(found, job.settings.refresh, intake.ordered, fresh)
@@ -166,7 +169,7 @@ def _refused(
 def new_set(graph: Graph, store: Store, files: Mapping[str, str], mark: str, run: str) -> CurrentSet:
     """Describe the computed feature set of a graph as the one to publish."""
     from pipelines import artefacts
-    from pipelines.deliveries import days_of
+    from pipelines.deliveries import days_of, missing_shares
     from pipelines.steps.feature_set import FeatureSet
 
     key = graph["feature_set"].key
@@ -186,6 +189,7 @@ def new_set(graph: Graph, store: Store, files: Mapping[str, str], mark: str, run
         last_bar=last["ts_event"].isoformat(),
         contract=str(last["contract"]),
         volumes=_volumes(graph, store, int(last["session"]), int(last["expiry"])),
+        missing={str(session): share for session, share in missing_shares(graph, store).items()},
     )
 
 

@@ -158,7 +158,7 @@ def test_a_hole_in_a_session_keeps_the_published_set_and_is_not_computed_twice(i
     before = inbox.pointer.current
     inbox.rewrite(20240306, hole(minutes=120))
     code, answer = inbox.refresh(capsys)
-    assert code == 3 and "session 20240306 has" in answer["reasons"][0]
+    assert code == 3 and "session 20240306 has 8.7% of a full session's minutes lost" in answer["reasons"][0]
     assert inbox.path(20240306).exists(), "the file itself is not to blame: the rest may still come"
     assert inbox.pointer.current == before
     again = inbox.refresh(capsys)
@@ -176,7 +176,7 @@ def test_sessions_that_disappear_or_shrink_are_refused(inbox, capsys):
     assert inbox.refresh(capsys)[1]["status"] == "nothing new"
     inbox.rewrite(FIRST, lambda records: records[: len(records) // 3])
     code, answer = inbox.refresh(capsys)
-    assert code == 3 and any("fewer bars than published" in reason for reason in answer["reasons"])
+    assert code == 3 and any("bars fewer than published" in reason for reason in answer["reasons"])
     assert answer["left"] == {} and inbox.path(FIRST).exists()
 
 
@@ -219,6 +219,9 @@ def test_changed_configuration_publishes_another_set_and_other_names_stay_apart(
     before = inbox.pointer.current
     answer = inbox.refresh(capsys, "instrument.limits.feature=4.5")[1]
     assert answer["status"] == "published" and inbox.pointer.previous == before
+    fewer = inbox.refresh(capsys, "instrument.roll.months=M", "refresh.max_missing_share=1")[1]
+    assert (fewer["status"], fewer["published"]["contract"]) == ("published", "ESM4")
+    assert fewer["published"]["rows"] < before.rows
     inbox.refresh(capsys, "refresh.name=other")
     assert read_pointer(inbox.store, "other").current.feature_set == before.feature_set
 
@@ -455,3 +458,21 @@ def test_a_refresh_that_is_interrupted_says_so_and_gives_the_lock_back(inbox, ca
     assert read_records(inbox.store)[-1]["status"] == "interrupted"
     monkeypatch.undo()
     assert inbox.refresh(capsys)[1]["taken_over"] == ""
+
+
+def test_a_hole_that_was_published_is_not_held_against_a_correction_beside_it(inbox, capsys):
+    inbox.rewrite(20240306, hole(minutes=120))
+    assert inbox.refresh(capsys, "refresh.max_missing_share=0.2")[1]["status"] == "published"
+    inbox.deliver(20240307)
+    assert inbox.refresh(capsys)[1]["status"] == "published"
+    inbox.rewrite(20240307, lambda records: records[records["volume"] > 0])
+    inbox.rewrite(20240306, hole(minutes=118))
+    assert inbox.refresh(capsys)[1]["status"] == "published", "less is missing than before"
+    inbox.rewrite(20240306, hole(minutes=150))
+    assert inbox.refresh(capsys)[0] == 3
+
+
+def test_a_few_quiet_minutes_of_a_session_that_has_just_begun_are_no_hole(inbox, capsys):
+    inbox.rewrite(20240306, hole(minutes=6, at=23))
+    code, answer = inbox.refresh(capsys)
+    assert (code, answer["status"]) == (0, "published"), answer["reasons"]

@@ -118,7 +118,8 @@ def test_a_strategy_takes_the_warm_up_of_the_whole_grid_along(place, run):
 
 
 def test_a_strategy_of_ones_own_is_scored_too(place, run, published, tmp_path, monkeypatch):
-    (tmp_path / "own_scored.py").write_text("from kernels.strategies import ema_cross\n\n\ndef mine():\n    return ema_cross()\n")
+    own_module = "from kernels.strategies import ema_cross\n\n\ndef mine():\n    return ema_cross()\n"
+    (tmp_path / "own_scored.py").write_text(own_module)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*sys.path])
     one = promoted(place, run, "ema_cross")
