@@ -85,8 +85,7 @@ def seconds_of(graph: Graph, run: Callable[..., None]) -> float:
 def row(name: str, chunks: int, seconds: float, workers: int, taken: float) -> None:
     overhead = taken / chunks * workers - seconds
     share = overhead / 0.1
-    each = taken / chunks * 1e3
-    print(f"{name:<42} {chunks:>7,} {taken:>9.2f} {each:>9.2f} {overhead * 1e3:>13.2f} {share:>9.1%}", flush=True)
+    print(f"{name:<42} {chunks:>7,} {taken:>9.2f} {taken / chunks * 1e3:>9.2f} {overhead * 1e3:>13.2f} {share:>9.1%}")
 
 
 def main() -> None:

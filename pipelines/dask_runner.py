@@ -96,7 +96,7 @@ class _Drive:
     events: "queue.SimpleQueue[Any]" = field(default_factory=queue.SimpleQueue)
 
     def __post_init__(self) -> None:
-        self.watchdog = Watchdog(self.client)
+        self.watchdog = Watchdog(self.client, wanted=len(self.workers))
 
     def submit(self) -> None:
         """Submit what the window lets through, retries whose wait is over among it."""

@@ -13,6 +13,7 @@ from pipelines.preflight import known
 
 LOOK_S = 5.0  # between two looks at the cluster
 GONE_S = 60.0  # without a worker that could run what waits, before the run gives up
+REPLACE_S = 10.0  # with fewer workers than there were, before others are started
 RESTART_S = 30.0  # for a worker to come back
 
 
@@ -25,6 +26,8 @@ class Watchdog:
     begun: dict[str, tuple[float, str]] = field(default_factory=dict)
     _looked: float = 0.0
     _alone_since: float | None = None
+    wanted: int = 0
+    _fewer_since: float | None = None
 
     def begins(self, key: str, worker: str) -> None:
         """Note that a worker has begun a task."""
@@ -54,6 +57,7 @@ class Watchdog:
         if self.client.status != "running":
             raise gone()
         workers = known(self.client).values()
+        self._replace(len(workers), now)
         gpus = any(worker["resources"].get("GPU") for worker in workers)
         if workers and (gpus or not any(task.node.resources.gpu for task in in_flight)):
             self._alone_since = None
@@ -65,6 +69,18 @@ class Watchdog:
                 f"for {GONE_S:g} s the cluster has had no worker {lacking}left; start workers and run again: what was "
                 "finished stays"
             )
+
+
+    def _replace(self, there: int, now: float) -> None:
+        """Add workers to a cluster that the driver started, where some have not come back: a nanny can fail with its worker."""
+        cluster = self.client.cluster
+        if cluster is None or there >= self.wanted or any("GPU" in str(spec) for spec in cluster.worker_spec.values()):
+            self.wanted, self._fewer_since = max(self.wanted, there), None
+            return
+        self._fewer_since = now if self._fewer_since is None else self._fewer_since
+        if now - self._fewer_since >= REPLACE_S:
+            cluster.scale(len(cluster.worker_spec) + self.wanted - there)
+            self._fewer_since = None
 
 
 def _restart(client: Any, worker: str) -> None:

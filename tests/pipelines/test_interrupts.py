@@ -89,7 +89,12 @@ def finished(here, process):
 
 @pytest.mark.parametrize(
     ("cluster", "number"),
-    [("serial", signal.SIGTERM), ("threads", signal.SIGINT), ("processes", signal.SIGINT), ("processes", signal.SIGTERM)],
+    [
+        ("serial", signal.SIGTERM),
+        pytest.param("threads", signal.SIGINT, marks=pytest.mark.acceptance),
+        ("processes", signal.SIGINT),
+        pytest.param("processes", signal.SIGTERM, marks=pytest.mark.acceptance),
+    ],
 )
 def test_a_signal_ends_a_run_with_130_and_leaves_no_process(here, start, cluster, number):
     process = start(f"cluster={cluster}", "workers=2")
@@ -112,6 +117,7 @@ def test_a_killed_driver_leaves_no_process_and_the_next_run_goes_on(here, start)
     assert sum(runs(here)) <= CHUNKS + 2, "only the two chunks that were running may run again"
 
 
+@pytest.mark.acceptance
 def test_an_interrupt_leaves_a_cluster_of_somebody_else_as_it_was(here, start):
     others, address = scheduler(here / "scheduler.json")
     helper = worker(address, here)
@@ -126,6 +132,7 @@ def test_an_interrupt_leaves_a_cluster_of_somebody_else_as_it_was(here, start):
         stop(others, helper)
 
 
+@pytest.mark.acceptance
 def test_a_worker_without_the_users_module_is_an_error_before_the_first_node(here, start):
     others, address = scheduler(here / "scheduler.json")
     helper = worker(address)
