@@ -28,7 +28,7 @@ from kernels.indicators import ema, kalman_level, rolling_max, rolling_min, roll
 from kernels.metrics import METRICS, reads
 from kernels.opcodes import OPCODES
 from kernels.program import Program
-from kernels.result import SweepResult
+from kernels.program_result import ProgramResult
 from kernels.specialise import quiet
 from kernels.strategy import Strategy
 from kernels.sweep import sweep
@@ -128,7 +128,7 @@ def jobs() -> list[Job]:
     ]
 
 
-def run(job: Job, cache: Path, repeats: int = REPEATS) -> tuple[SweepResult, float]:
+def run(job: Job, cache: Path, repeats: int = REPEATS) -> tuple[ProgramResult, float]:
     """The result with the shortest kernel time of some sweeps, and the shortest wall time to a table."""
     bars, best, wall = walk(job.bars), None, float("inf")
     for _ in range(repeats):
@@ -174,7 +174,7 @@ def fp64_rate() -> float:
     return 64.0 * attributes["MultiProcessorCount"] * attributes["ClockRate"] * 1e3
 
 
-def line(job: Job, result: SweepResult, wall: float, rate: float) -> str:
+def line(job: Job, result: ProgramResult, wall: float, rate: float) -> str:
     profile = result.profile
     account = result._plan._account(sorted(reads(job.metrics))).program
     count = instructions(account)

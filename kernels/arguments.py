@@ -50,9 +50,10 @@ def check(given: Mapping[str, Any]) -> None:
         )
     _metrics(given["metrics"])
     _windows(given["windows"])
-    for name in given["strategy"].parameters:
+    for name in (*given["strategy"].parameters, *given["strategy"].choices):
         if name in ALL_METRICS or name in COLUMNS:
-            raise GridError(f"parameter {name!r} has the name of a column of the result: rename it")
+            label = "choice" if name in given["strategy"].choices else "parameter"
+            raise GridError(f"{label} {name!r} has the name of a column of the result: rename it")
 
 
 def _metrics(names: Any) -> None:

@@ -1,133 +1,137 @@
-"""Whole sub-expressions as axes of a sweep, all scored over the same bars and ranked together.
+"""Sweeps of strategies with choices: every option of each axis, all scored over the same bars and ranked together.
 
-An axis whose choices all read data alone becomes one family of rows, a row a choice, and costs no program of its own.
-Of the other axes each combination of choices is a program.
+An axis whose options all read data alone becomes one family of rows, a row an option, and costs no program of its own.
+Of the other axes each combination of options is a program.
 """
 
-import itertools
+import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from kernels.best import best_row, ranked
+from kernels.choice_grid import Swept, split, table_of, unused
+from kernels.choice_nodes import choices_in
+from kernels.choice_result import ChoicePart, ChoiceResult, choice_result
+from kernels.dispatch import FallbackWarning
 from kernels.expressions import param, scan
-from kernels.grid import GridError, combinations, explicit, listed
-from kernels.metrics import ALL_METRICS, undefined
-from kernels.opcodes import F64
-from kernels.result import SweepResult
-from kernels.strategy import Strategy
-from kernels.sweep import sweep, warm_up
-from kernels.values import Value, constant, where
+from kernels.grid import GridError, lanes
+from kernels.opcodes import BOOL
+from kernels.preparation import SweepError, first_target
+from kernels.program_result import ProgramResult
+from kernels.progress import Progress
+from kernels.rows import warm_up
+from kernels.scoring import Settings
+from kernels.strategy import FIELDS, Strategy, replaced
+from kernels.values import Value, where
 from kernels.walks import nodes, open_leaves, parameters
+
+Run = Callable[[Strategy, Settings, pd.DataFrame, int, str], ProgramResult]
+"""(strategy without choices, settings, combinations, start, precision) → result."""
 
 
 @dataclass(frozen=True, eq=False)
-class ChoiceResults:
-    """``parts``: for each program, by axis the name of what was chosen, and the result of its sweep; axes that are rows
-    are parameters of it, numbered in the order of their choices.
+class ChosenProgram:
+    """One program to be swept: the names of what was chosen, what stands for each axis, and its combinations."""
 
-    ``table``: the parts' tables below one another, the axes of choices first; a parameter that a choice does not read is
-    NaN there.
-    """
-
-    parts: tuple[tuple[dict[str, str], SweepResult], ...]
+    names: dict[str, str]
+    replaced: dict[str, str | Value]
+    strategy: Strategy
     table: pd.DataFrame
-
-    @property
-    def profile(self) -> dict[str, Any]:
-        """``programs``: how many were compiled or read from cache; ``compile_seconds`` of all; ``parts``: their profiles."""
-        profiles = [result.profile for _, result in self.parts]
-        compiling = sum(profile["seconds"]["compile"] for profile in profiles)
-        return {"programs": len(profiles), "compile_seconds": compiling, "parts": profiles}
-
-    def ranking(self, metric: str) -> NDArray[np.int64]:
-        """Rows of the table from best to worst over all choices; ties in the table's order; NaN is left out."""
-        return ranked(self.table, metric)
-
-    def best(self, metric: str) -> pd.Series:
-        """The table's best row; raises ``MetricError`` where the metric is NaN throughout."""
-        return best_row(self.table, metric, undefined)
-
-    def trace(self, row: int) -> pd.DataFrame:
-        """One combination bar by bar, as ``SweepResult.trace`` gives it."""
-        if not 0 <= row < len(self.table):
-            raise IndexError(f"row {row}: the table has rows 0 to {len(self.table) - 1}")
-        ends = np.cumsum([len(result.table) for _, result in self.parts])
-        place = int(np.searchsorted(ends, row, side="right"))
-        result = self.parts[place][1]
-        return result.trace(row - int(ends[place]) + len(result.table))
 
 
 def sweep_choices(
-    make: Callable[..., Strategy],
-    choices: Mapping[str, Mapping[str, Any]],
-    bars: pd.DataFrame,
-    *,
-    grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | pd.DataFrame | None = None,
-    start: int | None = None,
-    **settings: Any,
-) -> ChoiceResults:
-    """``sweep`` for every choice of sub-expressions: ``make(**chosen)`` builds the strategy from one of each axis.
+    run: Run, strategy: Strategy, settings: Settings, grid: Any, start: int | None, precision: str, **given: Any
+) -> ChoiceResult:
+    """Sweeps every option of the strategy's choices that ``grid`` keeps (``kernels.choice_grid``).
 
-    ``choices``: axis → name → expression, e.g. ``{"signal": {"rsi": rsi(...), "zscore": zscore(...)}}``. Order: choices
-    that are programs first, then those that are rows, then the grid, the last axis of each fastest. Each choice takes the
-    axes of ``grid`` that it reads (of explicit combinations: those columns, each combination of them once); one that no
-    choice reads raises ``GridError``. All start at the longest warm-up of all, so that they are scored over the same
-    bars. ``settings`` are ``sweep``'s. Strategies without parameters are choices of the target, without a grid.
+    Order: axes that are programs first, then those that are rows, as the strategy reads them, then the grid, the last of
+    each fastest. All start at the longest warm-up of all, so that they are scored over the same bars. ``given``: arguments
+    of one program alone, which must be None; raises ``SweepError`` for one that is not.
     """
-    choices = {axis: _expressions(axis, options) for axis, options in choices.items()}
-    axes = listed({} if grid is None else grid)
-    rows = {axis: options for axis, options in choices.items() if _rows_alone(options)}
-    programs = {axis: options for axis, options in choices.items() if axis not in rows}
-    chosen = [dict(zip(programs, name, strict=True)) for name in itertools.product(*programs.values())]
-    picks = {axis: _pick(axis, list(options.values())) for axis, options in rows.items()}
-    made = [make(**{axis: choices[axis][name] for axis, name in one.items()}, **picks) for one in chosen]
-    _check(axes, choices, rows, made)
-    numbers = {axis: list(range(len(options))) for axis, options in rows.items()}
-    tables = [_combinations(numbers, axes, strategy) for strategy in made]
-    longest = max(warm_up(strategy, table) for strategy, table in zip(made, tables, strict=True))
-    first = longest if start is None else start
-    parts = tuple(
-        (one, sweep(strategy, bars, grid=table, start=first, **settings))
-        for one, strategy, table in zip(chosen, made, tables, strict=True)
-    )
-    labels = {axis: list(options) for axis, options in rows.items()}
-    return ChoiceResults(parts, _joined(parts, list(choices), list(axes), labels))
+    _refuse(strategy, precision, given)
+    kept, swept = split(grid, strategy)
+    rows = _rows(strategy, kept)
+    programs = _programs(strategy, kept, rows, swept)
+    first = first_target(_longest(programs), start)
+    total, begun = sum(len(program.table) for program in programs), time.perf_counter()
+    parts: list[ChoicePart] = []
+    done = steps = 0
+    for program in programs:
+        own = settings
+        if settings.progress is not None:
+            own = replace(settings, progress=_onward(settings.progress, done, total, steps, begun))
+        with warnings.catch_warnings():
+            if parts and parts[0].result.profile["fallback_reason"]:
+                warnings.simplefilter("ignore", FallbackWarning)  # said once for all programs
+            result = run(program.strategy, own, program.table, first, precision)
+        done, steps = done + len(program.table), steps + result.profile["bar_steps"]
+        parts.append(ChoicePart(program.names, result, {axis: kept[axis] for axis in rows}, program.replaced))
+    return choice_result(parts, list(strategy.choices), list(swept))
 
 
-def _expressions(axis: str, options: Any) -> dict[str, Value]:
-    if not isinstance(options, Mapping) or not options:
-        raise GridError(f"choices: the axis {axis!r} is {options!r:.60}; give it {{name: expression}}, at least one")
-    return {str(name): constant(option) for name, option in options.items()}
+def longest_warm_up(strategy: Strategy, grid: Any) -> int:
+    """Bars before every combination of every choice has a target."""
+    kept, swept = split(grid, strategy)
+    return _longest(_programs(strategy, kept, _rows(strategy, kept), swept))
 
 
-def _is_row(option: Value) -> bool:
-    """Whether the expression is a number that depends on data alone."""
-    return option.type == F64 and not parameters(option) and not open_leaves(option)
+def _longest(programs: Sequence[ChosenProgram]) -> int:
+    return max(warm_up(program.strategy.target, lanes(program.table)) for program in programs)
 
 
-def _rows_alone(options: Mapping[str, Value]) -> bool:
-    """Whether the choices are a family of rows; numbers alone are not, for a stop may be chosen from them."""
-    reads_data = any(node.op == "col" for node in nodes(*options.values()))
-    return reads_data and len(options) > 1 and all(map(_is_row, options.values()))
+def _programs(
+    strategy: Strategy, kept: Mapping[str, tuple[str, ...]], rows: Mapping[str, Value], swept: Swept
+) -> list[ChosenProgram]:
+    """Every program with at least one combination; raises ``GridError`` where there is none, or one of a table is lost."""
+    numbers = {axis: kept[axis] for axis in rows}
+    used = np.zeros(len(swept.table) if swept.table is not None else 0, dtype=bool)
+    found = []
+    for names, made in _chosen(replaced(strategy, rows), kept):
+        table, taken = table_of(made, names, numbers, swept)
+        used[taken] = True
+        if len(table):
+            found.append(ChosenProgram(names, {**names, **rows}, made, table))
+    if not used.all():
+        raise GridError(unused(strategy, swept.table, int(np.argmin(used))))
+    if not found:
+        raise GridError(f"{strategy.name}: no combination fulfils {strategy.constraint!r:.200}; widen the grid")
+    return found
 
 
-def _combinations(rows: Mapping[str, Sequence[int]], grid: Any, strategy: Strategy) -> pd.DataFrame:
-    if not isinstance(grid, pd.DataFrame):
-        return combinations({**rows, **grid}, strategy)
-    own = grid[[name for name in grid.columns if name in strategy.parameters]].drop_duplicates()
-    if not rows:
-        return explicit(own, strategy)
-    chosen = pd.DataFrame(list(itertools.product(*rows.values())), columns=list(rows))
-    return explicit(chosen.merge(own, how="cross") if len(own.columns) else chosen, strategy)
+def _chosen(strategy: Strategy, kept: Mapping[str, tuple[str, ...]]) -> list[tuple[dict[str, str], Strategy]]:
+    """The strategy without choices, for each combination of the options kept; what an option does not read is not chosen."""
+    axis = next(iter(strategy.choices), None)
+    if axis is None:
+        return [({}, strategy)]
+    made = [(name, strategy.chosen({axis: name})) for name in kept[axis]]
+    return [({axis: name, **names}, last) for name, one in made for names, last in _chosen(one, kept)]
+
+
+def _rows(strategy: Strategy, kept: Mapping[str, tuple[str, ...]]) -> dict[str, Value]:
+    """By axis what picks the option, for the axes that are a family of rows."""
+    found = {}
+    roots = [value for field in FIELDS if (value := getattr(strategy, field)) is not None]
+    for axis, node in choices_in(*roots).items():
+        options = [node.operands[node.detail.names.index(name)] for name in kept[axis]]
+        if _rows_alone(options):
+            found[axis] = _pick(axis, options)
+    return found
+
+
+def _rows_alone(options: Sequence[Value]) -> bool:
+    """Whether the options are a family of rows; numbers alone are not, for a stop may be chosen from them."""
+    reads_data = any(node.op == "col" for node in nodes(*options))
+    alone = not (parameters(*options) or open_leaves(*options) or choices_in(*options))
+    return reads_data and alone and len(options) > 1
 
 
 def _pick(axis: str, options: Sequence[Value]) -> Value:
     """The option whose number the parameter ``axis`` holds: a scan that reads no state, so that it is a family."""
+    conditions = options[0].type == BOOL
 
     def step(_: Value, *read: Value) -> Value:
         found = read[-1]
@@ -135,45 +139,31 @@ def _pick(axis: str, options: Sequence[Value]) -> Value:
             found = where(param(axis) == float(place), read[place], found)
         return found
 
-    return scan(step, 0.0, *options, name=axis)
+    read = [where(option, 1.0, 0.0) for option in options] if conditions else options
+    picked = scan(step, 0.0, *read, name=axis)
+    return picked > 0.5 if conditions else picked
 
 
-def _check(grid: Any, choices: Mapping[str, Any], rows: Mapping[str, Any], made: Sequence[Any]) -> None:
-    for strategy in made:
-        if not isinstance(strategy, Strategy):
-            raise GridError(f"choices: make returned {strategy!r:.60}; it must return a kernels.strategy.Strategy")
-        for axis in rows:
-            if axis not in strategy.parameters:
-                raise GridError(f"choices: the strategy that make returned does not read the axis {axis!r}; leave it out")
-    read = {name for strategy in made for name in strategy.parameters}
-    for axis in choices:
-        if axis in grid:
-            raise GridError(f"{axis!r} is an axis of the choices and of the grid: rename one")
-        if axis in ALL_METRICS:
-            raise GridError(f"choices: the axis {axis!r} has the name of a metric: rename it")
-    for name in grid:
-        if name not in read:
-            raise GridError(f"the grid sweeps {name!r}, which no choice reads (they read: {', '.join(sorted(read))})")
+def _refuse(strategy: Strategy, precision: str, given: Mapping[str, Any]) -> None:
+    reasons = {
+        "top": "the best of a grid are kept within one program",
+        "resume": "a state is of one program",
+        "precision": "a scan and its confirmation are of one program",
+    }
+    for name, value in {**given, "precision": precision if precision == "mixed" else None}.items():
+        if value is not None:
+            axes = ", ".join(map(repr, strategy.choices))
+            raise SweepError(
+                f"{name}={value!r:.60} with choices ({axes}): {reasons[name]}; sweep strategy.chosen({{axis: name}}) for each"
+            )
 
 
-def _joined(
-    parts: Sequence[tuple[dict[str, str], SweepResult]],
-    axes: Sequence[str],
-    parameters: Sequence[str],
-    rows: Mapping[str, Sequence[str]],
-) -> pd.DataFrame:
-    labelled = []
-    swept = "window" in parameters
-    for chosen, result in parts:
-        table = result.table
-        if swept and len(result.windows) > 1 and "scored_window" not in table.columns:
-            table = table.rename(columns={"window": "scored_window"})  # a choice that does not read the parameter
-        count = len(result.table)
-        names = {axis: [name] * count for axis, name in chosen.items()}
-        names |= {axis: [options[int(n)] for n in table[axis]] for axis, options in rows.items()}
-        labels = {axis: pd.Series(name, dtype="str") for axis, name in names.items()}
-        missing = {name: np.full(count, np.nan) for name in parameters if name not in table.columns}
-        labelled.append(table.assign(**labels, **missing))
-    joined = pd.concat(labelled, ignore_index=True)
-    front = [*axes, *parameters]
-    return joined[[*front, *joined.columns.drop(front)]]
+def _onward(
+    progress: Callable[[Progress], None], done: int, total: int, steps: int, begun: float
+) -> Callable[[Progress], None]:
+    """Reports of one program as those of all of them."""
+
+    def report(own: Progress) -> None:
+        progress(Progress(done + own.done, total, steps + own.bar_steps, time.perf_counter() - begun))
+
+    return report

@@ -8,7 +8,7 @@ from kernels.grid import lanes
 from kernels.metrics import reads
 from kernels.plan import Plan, carried_name
 from kernels.preparation import SweepError
-from kernels.result import SweepResult
+from kernels.program_result import ProgramResult
 from kernels.scoring import Settings, scorer
 from kernels.strategy import Strategy
 from kernels.sweep_state import SweepState, past_digest, settings_text, states_to_keep, strategy_text
@@ -21,7 +21,7 @@ def continued(
     state: SweepState,
     precision: str,
     **given: object,
-) -> SweepResult:
+) -> ProgramResult:
     """The sweep of the state's window up to the last of ``bars``, computed from the state on.
 
     ``given``: arguments that the state already decides, which must be None. Raises ``SweepError`` where the state does not

@@ -4,14 +4,15 @@
 y)`` chooses. Nothing can read a later bar. A comparison with NaN is false; NaN as a target holds the current target.
 """
 
+from kernels.choice_nodes import choice
 from kernels.elementary import clip, exp, log, sign
-from kernels.opcodes import F64, OPCODES
+from kernels.lags import lagged
+from kernels.opcodes import F64
 from kernels.scans import scan
 from kernels.values import (
     ExpressionError,
     Value,
     absolute,
-    apply,
     constant,
     floor,
     isnan,
@@ -27,6 +28,7 @@ from kernels.windowed import windowed
 __all__ = [
     "abs",
     "absolute",
+    "choice",
     "clip",
     "col",
     "exp",
@@ -76,7 +78,7 @@ def prev(value: Value, bars: int = 1) -> Value:
     """The expression's value ``bars`` >= 1 bars before; so many bars more of warm-up. ``lag`` takes swept numbers too."""
     if isinstance(bars, bool) or not isinstance(bars, int) or bars < 1:
         raise ExpressionError(_no_lag("prev", bars, 1))
-    return _lagged(constant(value), bars, {})
+    return lagged(constant(value), bars)
 
 
 def lag(value: Value, bars: Value | int) -> Value:
@@ -98,25 +100,6 @@ def _no_lag(function: str, bars: object, least: int) -> str:
             f"on what follows by the sweep itself; the number of bars must be a whole number >= {least}"
         )
     return f"{function}(x, {bars!r}): the number of bars must be a whole number >= {least}"
-
-
-def _lagged(value: Value, bars: int, done: dict[int, Value]) -> Value:
-    if id(value) in done:
-        return done[id(value)]
-    if value.op in ("constant", "param"):
-        lagged = value
-    elif value.op == "state":
-        raise ExpressionError("prev(hold()): only the target of the bar before is kept; write hold() alone")
-    elif value.op == "carried":
-        raise ExpressionError("prev of a scan's state: only the state of the bar before is kept; carry another state")
-    elif value.op == "lag":
-        lagged = Value("lag", value.operands, value.type, value.detail + bars)
-    elif value.op in OPCODES:  # an operation at the bar before is the operation over the operands at the bar before
-        lagged = apply(value.op, *(_lagged(operand, bars, done) for operand in value.operands))
-    else:
-        lagged = Value("lag", (value,), value.type, bars)
-    done[id(value)] = lagged
-    return lagged
 
 
 def _name(name: str, function: str) -> str:

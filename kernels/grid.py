@@ -40,11 +40,11 @@ class Lattice:
     def numbered(self, low: int, high: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], pd.DataFrame]:
         """(numbers, combinations) of those numbered [low, high) that fulfil the constraint, in order."""
         numbers = np.arange(low, high, dtype=np.int64)
-        if not self.axes:
-            return numbers, pd.DataFrame(index=pd.RangeIndex(high - low))
-        places = np.unravel_index(numbers, [len(axis) for axis in self.axes])
-        columns = zip(self.names, self.axes, places, strict=True)
-        table = pd.DataFrame({name: axis[place] for name, axis, place in columns})
+        table = pd.DataFrame(index=pd.RangeIndex(high - low))
+        if self.axes:
+            places = np.unravel_index(numbers, [len(axis) for axis in self.axes])
+            columns = zip(self.names, self.axes, places, strict=True)
+            table = pd.DataFrame({name: axis[place] for name, axis, place in columns})
         kept = allowed(self.strategy, table)
         return numbers[kept], table[kept].reset_index(drop=True)
 
@@ -54,6 +54,7 @@ def lattice(grid: Mapping[str, Sequence[Any]], strategy: Strategy) -> Lattice:
 
     Raises ``GridError`` for a missing or empty axis, a repeated or non-finite value.
     """
+    require_no_choices(strategy)
     names = tuple(name for name in grid if name in strategy.parameters)
     _require_parameters(strategy, names)
     return Lattice(strategy, names, tuple(axis_values(strategy, name, grid[name]) for name in names))
@@ -67,7 +68,7 @@ def combinations(grid: Mapping[str, Sequence[Any]], strategy: Strategy) -> pd.Da
     """
     axes = lattice(grid, strategy)
     kept = axes.table(0, axes.size)
-    if kept.empty and axes.names:
+    if not len(kept):
         raise _nothing_left(strategy)
     return kept
 
@@ -95,6 +96,7 @@ def blocks(
 
 def explicit(table: pd.DataFrame, strategy: Strategy) -> pd.DataFrame:
     """A table of combinations, checked: exactly the strategy's parameters, finite, within its constraint."""
+    require_no_choices(strategy)
     _require_parameters(strategy, list(table.columns))
     for name in table.columns:
         if name not in strategy.parameters:
@@ -162,8 +164,19 @@ def _require_parameters(strategy: Strategy, names: Sequence[str]) -> None:
             raise GridError(f"{strategy.name}: parameter {name!r} has no values in the grid; give it an axis")
 
 
+def require_no_choices(strategy: Strategy) -> None:
+    """Raises ``GridError`` for a strategy with choices, whose options do not read the same parameters."""
+    if strategy.choices:
+        axes = ", ".join(map(repr, strategy.choices))
+        raise GridError(
+            f"{strategy.name} has choices ({axes}), each with combinations of its own: sweep() takes them whole; else give "
+            "strategy.chosen({axis: name})"
+        )
+
+
 def require_axes(axes: Mapping[str, Any], strategy: Strategy) -> None:
-    """Raises ``GridError`` unless the axes are exactly the strategy's parameters."""
+    """Raises ``GridError`` unless the axes are exactly the parameters of the strategy, which has no choices."""
+    require_no_choices(strategy)
     _require_known(axes, strategy)
     _require_parameters(strategy, list(axes))
 

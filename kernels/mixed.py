@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from kernels.metrics import MetricError
-from kernels.result import SweepResult
+from kernels.program_result import ProgramResult
 
-Run = Callable[[pd.DataFrame, int | None, str], SweepResult]
+Run = Callable[[pd.DataFrame, int | None, str], ProgramResult]
 """(combinations, start, precision) → result."""
 
 
-def confirmed(run: Run, table: pd.DataFrame, start: int | None, rank_by: str, confirm: int) -> SweepResult:
+def confirmed(run: Run, table: pd.DataFrame, start: int | None, rank_by: str, confirm: int) -> ProgramResult:
     """The scan's table with the rows of the best ``confirm`` combinations replaced by their fp64 values.
 
     The table gains a column ``precision``; rows in "fp32" are approximate. The profile gains ``rank_agreement``: over

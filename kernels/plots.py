@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kernels.metrics import ALL_METRICS
 
@@ -27,8 +28,8 @@ def plot_heat_map(grid: pd.DataFrame, metric: str, axes: "Axes | None" = None) -
     image = axes.imshow(
         np.ma.masked_invalid(grid.to_numpy(dtype=np.float64)), cmap=colours, origin="lower", aspect="auto"
     )
-    axes.set_xticks(range(grid.shape[1]), [f"{value:g}" for value in grid.columns], rotation=90)
-    axes.set_yticks(range(grid.shape[0]), [f"{value:g}" for value in grid.index])
+    axes.set_xticks(range(grid.shape[1]), [_label(value) for value in grid.columns], rotation=90)
+    axes.set_yticks(range(grid.shape[0]), [_label(value) for value in grid.index])
     axes.set_xlabel(str(grid.columns.name))
     axes.set_ylabel(str(grid.index.name))
     axes.figure.colorbar(image, ax=axes, label=metric)
@@ -38,21 +39,26 @@ def plot_heat_map(grid: pd.DataFrame, metric: str, axes: "Axes | None" = None) -
 def plot_parallel(table: pd.DataFrame, parameters: Sequence[str], metric: str, axes: "Axes | None" = None) -> "Axes":
     """A line a combination across its parameters and the metric, each scaled to its own range; the best are on top.
 
-    Combinations without a value are left out.
+    Choices stand in the order of the table. Combinations without a value are left out; a line has a gap where it does not
+    read a parameter.
     """
     axes = _axes(axes)
     import matplotlib
 
-    names = [*parameters, metric]
-    values = table[names].dropna().to_numpy(dtype=np.float64)
+    names, table = [*parameters, metric], table[table[metric].notna()]
+    columns = [_numbers(table[name]) for name in names]
+    values = np.stack([numbers for numbers, _ in columns], axis=1)
     sign = 1.0 if ALL_METRICS[metric].more_is_better else -1.0
     values = values[np.argsort(sign * values[:, -1], kind="stable")]
-    low, spread = values.min(axis=0), np.ptp(values, axis=0)
-    scaled = (values - low) / np.where(spread > 0, spread, 1.0)
+    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    scaled = (values - low) / np.where(high > low, high - low, 1.0)
     colours = matplotlib.colormaps[_colours(metric)](scaled[:, -1])
     for line, colour in zip(scaled, colours, strict=True):
         axes.plot(range(len(names)), line, color=colour, linewidth=0.8)
-    labels = [f"{name}\n{a:g} to {a + b:g}" for name, a, b in zip(names, low, spread, strict=True)]
+    labels = [
+        f"{name}\n{', '.join(options)}" if options else f"{name}\n{a:g} to {b:g}"
+        for name, (_, options), a, b in zip(names, columns, low, high, strict=True)
+    ]
     axes.set_xticks(range(len(names)), labels)
     axes.set_yticks([])
     return axes
@@ -79,6 +85,18 @@ def _axes(axes: Any) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(layout="constrained").add_subplot()
+
+
+def _label(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _numbers(column: pd.Series) -> tuple[NDArray[np.float64], list[str]]:
+    """A column as numbers; names are numbered, and given too."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column.to_numpy(dtype=np.float64), []
+    places, names = pd.factorize(column)
+    return np.where(places < 0, np.nan, places.astype(np.float64)), list(names)
 
 
 def _colours(metric: str) -> str:

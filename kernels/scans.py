@@ -121,7 +121,7 @@ def _check_start(name: str, node: Value) -> None:
     if node.type == BOOL:
         raise ExpressionError(f"{name}: {node!r} is a condition, not a number; write where(condition, 1.0, 0.0)")
     for leaf in nodes(node):
-        if leaf.op not in OPCODES and leaf.op not in ("constant", "param"):
+        if leaf.op not in OPCODES and leaf.op not in ("choice", "constant", "param"):
             raise ExpressionError(
                 f"{name}: first states, windows and warm-up read {leaf!r}; they are known before the first bar, from "
                 "parameters and numbers alone"

@@ -24,8 +24,8 @@ from kernels.grid import lanes
 from kernels.metrics import Totals, compute, reads
 from kernels.plan import Plan, Window
 from kernels.portfolio import Terms
+from kernels.program_result import ProgramResult
 from kernels.progress import Progress
-from kernels.result import SweepResult
 from kernels.rows import Array, Lanes
 from kernels.runners import Runner, runner
 from kernels.simulation import Conditions
@@ -111,10 +111,10 @@ class Scorer:
         combinations: pd.DataFrame,
         blocks: tuple[BlockSums, ...] = (),
         carried: Lanes | None = None,
-    ) -> SweepResult:
+    ) -> ProgramResult:
         """The result whose rows are these combinations, in each window; ``carried`` as in ``score``."""
         plan, values = self.plan, lanes(combinations)
-        return SweepResult(
+        return ProgramResult(
             table, plan.start, plan.windows, self.profile(), plan, self.bars, values, carried or {}, blocks
         )
 

@@ -27,19 +27,25 @@ def neighbours(table: pd.DataFrame, parameters: Sequence[str], row: int) -> pd.D
     """The combinations one step from that of ``row`` along one parameter, the others equal: at most two a parameter.
 
     Columns: ``row`` in the table, ``parameter``, ``step`` (-1 or 1), then the table's. A step leads to the next value that
-    the table holds; where no combination stands there (a constraint, a sample) it is left out.
+    the table holds; where no combination stands there (a constraint, a sample) it is left out. Choices have no order, so
+    that no step leads from one to another; nor does one from a parameter that is not read.
     """
-    values = table[list(parameters)].to_numpy(dtype=np.float64)
+    named = [not pd.api.types.is_numeric_dtype(table[name]) for name in parameters]
+    columns = [pd.factorize(table[name])[0] if text else table[name] for name, text in zip(parameters, named, strict=True)]
+    values = np.array([np.asarray(column, dtype=np.float64) for column in columns]).reshape(len(columns), len(table)).T
     own = values[row]
     found = []
     for place, name in enumerate(parameters):
+        if named[place] or np.isnan(own[place]):
+            continue
         levels = np.unique(values[:, place])
         at = int(np.searchsorted(levels, own[place]))
         for step in (-1, 1):
             if 0 <= at + step < len(levels):
                 wanted = own.copy()
                 wanted[place] = levels[at + step]
-                found += [(int(hit), name, step) for hit in np.flatnonzero((values == wanted).all(axis=1))[:1]]
+                same = (values == wanted) | (np.isnan(values) & np.isnan(wanted))
+                found += [(int(hit), name, step) for hit in np.flatnonzero(same.all(axis=1))[:1]]
     rows = [hit for hit, _, _ in found]
     beside = pd.DataFrame(
         {

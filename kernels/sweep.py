@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from kernels import arguments, preparation
+from kernels import arguments, choices, preparation
 from kernels.calibration import Calibration
 from kernels.continuation import continued
 from kernels.execution import Costs, Execution, Instrument
@@ -23,6 +23,7 @@ from kernels.plan import Window
 from kernels.portfolio import terms
 from kernels.preparation import SweepError
 from kernels.program_cache import default_cache
+from kernels.program_result import ProgramResult
 from kernels.progress import Progress
 from kernels.result import SweepResult
 from kernels.rows import warm_up as longest_warm_up
@@ -68,24 +69,23 @@ def sweep(
     """Scores every combination of ``grid`` over ``bars``: in money of real contracts (``capital`` 100,000 by default), or
     without ``instrument`` as fractions of equity (1.0).
 
-    ``grid``: parameter → values (Cartesian, last axis fastest, the strategy's constraint applied) or explicit
-    combinations: a table, or a list of {parameter: value}. ``windows``: half-open ranges of bars to score, each from
-    a flat account (default: all from ``start``); indicators run from bar 0. The target decided at the close of a
-    window's first bar is the first that fills. ``returns``: "session" (default where the bars have that column) or
-    "bar". ``start``: the first bar with a target; by default the longest warm-up of the grid, and never earlier.
-    ``executor``: "numpy", "cpu", "cuda", or "auto", which takes the one that ``calibration`` lets expect the shorter
-    run, "cpu" without one. "cuda" where it cannot run raises, or with ``allow_fallback`` warns once and runs on the
-    CPU. ``precision``: "fp64"; on "cuda" also "fp32", a scan whose numbers are approximate, and "mixed", a scan in
-    fp32 whose best ``confirm`` combinations by ``rank_by`` are computed again in fp64. ``threads``: default all
-    cores. ``cache``: folder of compiled programs, by default one of the user's. ``row_bytes``: memory for shared
-    rows; ``device_bytes``: device memory for lanes. ``top``: keep that many combinations, the best by ``rank_by`` in
-    each window (``kernels.top``): memory does not grow with the grid. ``blocks``: keep sums and squares of the
-    returns over so many blocks of periods of every combination (``SweepResult.session_sums``). ``progress`` is called
-    after every chunk. ``resume``: the state (``result.state()``) that an earlier sweep's accounts go on from;
-    combinations, start and window are its own, ``bars`` those of that sweep and more.
+    ``grid``: parameter → values (Cartesian, last axis fastest, the strategy's constraint applied) or explicit combinations:
+    a table, or a list of {parameter: value}; of a strategy's choices all options, or the named: ``{"signal": ["rsi"]}``
+    (``kernels.choices``). ``windows``: half-open ranges of bars to score, each from a flat account (default: all
+    from ``start``); indicators run from bar 0. The target decided at the close of a window's first bar is the first that
+    fills. ``returns``: "session" (default where the bars have that column) or "bar". ``start``: the first bar with a
+    target; by default the longest warm-up of the grid, and never earlier. ``executor``: "numpy", "cpu", "cuda", or "auto",
+    which takes the one that ``calibration`` lets expect the shorter run, "cpu" without one. "cuda" where it cannot run
+    raises, or with ``allow_fallback`` warns once and runs on the CPU. ``precision``: "fp64"; on "cuda" also "fp32", a scan
+    whose numbers are approximate, and "mixed", a scan in fp32 whose best ``confirm`` combinations by ``rank_by`` are
+    computed again in fp64. ``threads``: default all cores. ``cache``: folder of compiled programs, by default one of the
+    user's. ``row_bytes``: memory for shared rows; ``device_bytes``: device memory for lanes. ``top``: keep that many
+    combinations, the best by ``rank_by`` in each window (``kernels.top``): memory does not grow with the grid. ``blocks``:
+    keep sums and squares of the returns over so many blocks of periods of every combination (``SweepResult.session_sums``).
+    ``progress`` is called after every chunk. ``resume``: the state (``result.state()``) that an earlier sweep's accounts go
+    on from; combinations, start and window are its own, ``bars`` those of that sweep and more.
 
-    Raises ``SweepError``, ``GridError``, ``MetricError``, ``BarsError``, ``WindowError`` or ``CudaUnavailableError``,
-    each naming the remedy.
+    Raises ``SweepError``, ``GridError``, ``MetricError``, ``BarsError``, ``WindowError`` or ``CudaUnavailableError``.
     """
     arguments.check(locals())
     settings = Settings(
@@ -95,21 +95,22 @@ def sweep(
         threads or os.cpu_count() or 1, Path(cache or default_cache()), row_bytes, device_bytes, progress, blocks or 0,
     )  # fmt: skip
     preparation.check(bars, settings.capital, settings.returns, executor, precision, blocks, top)
-    grid = listed(grid)
+    grid, run = listed(grid), functools.partial(_run, bars)
+    if strategy.choices:
+        return choices.sweep_choices(run, strategy, settings, grid, start, precision, top=top, resume=resume)
     if resume is not None:
         return continued(strategy, bars, settings, resume, precision, grid=grid, start=start, top=top)
     if top is not None:
         return best_combinations(strategy, bars, settings, grid, start, precision, rank_by, top, confirm)
-    run = functools.partial(_run, strategy, bars, settings)
     table = as_table(grid, strategy)
     if precision == "mixed":
-        return confirmed(run, table, start, rank_by, confirm)
-    return run(table, start, precision)
+        return confirmed(functools.partial(run, strategy, settings), table, start, rank_by, confirm)
+    return run(strategy, settings, table, start, precision)
 
 
 def _run(
-    strategy: Strategy, bars: pd.DataFrame, settings: Settings, table: pd.DataFrame, start: int | None, precision: str
-) -> SweepResult:
+    bars: pd.DataFrame, strategy: Strategy, settings: Settings, table: pd.DataFrame, start: int | None, precision: str
+) -> ProgramResult:
     first = preparation.first_target(longest_warm_up(strategy.target, lanes(table)), start)
     scoring = scorer(strategy, bars, settings, len(table), first, precision)
     scored, sums = scoring.score(table)
@@ -118,4 +119,6 @@ def _run(
 
 def warm_up(strategy: Strategy, grid: Mapping[str, Sequence[Any]] | pd.DataFrame | None = None) -> int:
     """Bars before every combination of the grid has a target: the ``start`` for all parts of a split grid."""
+    if strategy.choices:
+        return choices.longest_warm_up(strategy, grid)
     return longest_warm_up(strategy.target, lanes(as_table(listed(grid), strategy)))

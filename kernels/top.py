@@ -16,7 +16,7 @@ from kernels.grid import blocks, lanes
 from kernels.metrics import MetricError, ranking, undefined
 from kernels.mixed import agreement
 from kernels.preparation import SweepError
-from kernels.result import SweepResult
+from kernels.program_result import ProgramResult
 from kernels.rows import Array, warm_up
 from kernels.scoring import Scorer, Settings, scorer
 from kernels.strategy import Strategy
@@ -41,7 +41,7 @@ def best_combinations(
     rank_by: str,
     top: int,
     confirm: int,
-) -> SweepResult:
+) -> ProgramResult:
     """The ``top`` best combinations of each window by ``rank_by``; the column ``combination`` numbers them in the grid.
 
     Best first where there is one window, else in the order of the grid. Fewer rows where fewer have a value.

@@ -139,6 +139,9 @@ def _text(value: Value, depth: int) -> str:
         return f"{value.detail.name}({', '.join(parts)})"
     if value.op == "lag":
         return f"lag({parts[0]}, {value.detail})"
+    if value.op == "choice":
+        options = (f"{name!r}: {part}" for name, part in zip(value.detail.names, parts, strict=True))
+        return f"choice({value.detail.axis!r}, {{{', '.join(options)}}})"
     return f"{value.op}({', '.join([repr(value.detail), *parts] if value.detail is not None else parts)})"
 
 

@@ -75,7 +75,7 @@ def check_window(name: str, node: Value) -> None:
     if node.type != F64:
         raise ExpressionError(f"{name}: its window {node!r} is a bool; write where(condition, 1.0, 0.0)")
     for leaf in nodes(node):
-        if leaf.op not in OPCODES and leaf.op not in ("constant", "param"):
+        if leaf.op not in OPCODES and leaf.op not in ("choice", "constant", "param"):
             raise ExpressionError(f"{name}: its window {node!r} reads {leaf!r}; windows read parameters and numbers")
 
 

@@ -120,10 +120,16 @@ def _options(flow: Flow, settings: Settings) -> Any:
 
 
 def check_grid(settings: Settings) -> None:
-    """Refuse strategies that do not exist and grid parameters that no strategy of the sweep declares."""
+    """Refuse strategies that do not exist or have choices, and grid parameters that no strategy of the sweep declares."""
     from kernels.strategies import STRATEGIES
 
     made = {name: _strategy(name) for name in settings.sweep.strategies}
+    for name, strategy in made.items():
+        for axis, options in strategy.choices.items():
+            raise ConfigurationError(
+                f"sweep.strategies: {name} has a choice {axis!r} ({', '.join(options)}); the flow takes "
+                f"strategies without choices: name one for each option, e.g. strategy.chosen({{{axis!r}: {options[0]!r}}})"
+            )
     shipped = {parameter for make in STRATEGIES.values() for parameter in make().parameters}
     known = shipped.union(*(strategy.parameters for strategy in made.values()))
     for name in settings.sweep.grid:
