@@ -1,7 +1,7 @@
 """The grid of a strategy with choices: which options are kept, and each program's combinations of it."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,14 +53,15 @@ def split(grid: Any, strategy: Strategy) -> tuple[dict[str, tuple[str, ...]], Sw
 def kept_names(strategy: Strategy, axis: str, given: Any) -> tuple[str, ...]:
     """The names that a grid gives for a choice, checked."""
     options = strategy.choices[axis]
-    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
+    if not names:
         raise GridError(f"{strategy.name}: the choice {axis!r} is {given!r:.60}; give a list of names, [{options[0]!r}]")
-    for name in given:
+    for name in names:
         if name not in options:
             raise GridError(f"{strategy.name}: the choice {axis!r} has no option {name!r}{nearest(name, options)}")
-    if len(set(given)) < len(given):
-        raise GridError(f"{strategy.name}: the choice {axis!r} names an option twice: {list(given)}")
-    return tuple(given)
+    if len(set(names)) < len(names):
+        raise GridError(f"{strategy.name}: the choice {axis!r} names an option twice: {list(names)}")
+    return names
 
 
 def table_of(

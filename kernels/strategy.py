@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dataclasses import replace as copied
 from typing import Any
 
-from kernels.choice_nodes import check_axes, choices_in, substituted
+from kernels.choice_nodes import Choice, check_axes, choices_in, substituted
 from kernels.expressions import nodes, parameters
 from kernels.opcodes import BOOL, F64
 from kernels.values import ExpressionError, Value, constant
@@ -50,6 +50,17 @@ class Strategy:
             check_axes(*self._expressions.values())
         except ExpressionError as error:
             raise ExpressionError(f"strategy {self.name}: {error}") from None
+
+    def __str__(self) -> str:
+        """The expressions a line each, then the options of each choice."""
+        choices = choices_in(*self._expressions.values())
+        named: dict[str, str | Value] = {axis: Value("choice", (), node.type, Choice(axis, ())) for axis, node in choices.items()}
+        fields = zip(self._expressions, substituted(list(self._expressions.values()), named), strict=True)
+        lines = [self.name, *(f"  {field.replace('_', ' ')}: {value!r}" for field, value in fields)]
+        for axis, node in choices.items():
+            options = zip(node.detail.names, substituted(node.operands, named), strict=True)
+            lines += [f"  {named[axis]!r}:", *(f"    {name}: {option!r}" for name, option in options)]
+        return "\n".join(lines)
 
     def _require_parameters_alone(self, field: str, type_: str, kind: str) -> None:
         value = getattr(self, field)

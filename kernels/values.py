@@ -140,8 +140,8 @@ def _text(value: Value, depth: int) -> str:
     if value.op == "lag":
         return f"lag({parts[0]}, {value.detail})"
     if value.op == "choice":
-        options = (f"{name!r}: {part}" for name, part in zip(value.detail.names, parts, strict=True))
-        return f"choice({value.detail.axis!r}, {{{', '.join(options)}}})"
+        options = ", ".join(f"{name!r}: {part}" for name, part in zip(value.detail.names, parts, strict=True))
+        return f"choice({value.detail.axis!r}, {{{options}}})" if options else f"choice({value.detail.axis!r})"
     return f"{value.op}({', '.join([repr(value.detail), *parts] if value.detail is not None else parts)})"
 
 

@@ -125,10 +125,12 @@ def check_grid(settings: Settings) -> None:
 
     made = {name: _strategy(name) for name in settings.sweep.strategies}
     for name, strategy in made.items():
-        for axis, options in strategy.choices.items():
+        if strategy.choices:
+            axes = "; ".join(f"{axis}: {', '.join(options)}" for axis, options in strategy.choices.items())
+            one = {axis: options[0] for axis, options in strategy.choices.items()}
             raise ConfigurationError(
-                f"sweep.strategies: {name} has a choice {axis!r} ({', '.join(options)}); the flow takes "
-                f"strategies without choices: name one for each option, e.g. strategy.chosen({{{axis!r}: {options[0]!r}}})"
+                f"sweep.strategies: {name} has choices ({axes}), which sweep() takes but no flow: name a strategy for each, "
+                f"made by strategy.chosen({one})"
             )
     shipped = {parameter for make in STRATEGIES.values() for parameter in make().parameters}
     known = shipped.union(*(strategy.parameters for strategy in made.values()))

@@ -186,6 +186,25 @@ def test_a_sample_is_searched_and_counted_as_drawn(capsys, sweep, tmp_path, smal
         assert message in capsys.readouterr().err
 
 
+def test_a_strategy_with_choices_is_refused_before_anything_runs(capsys, tmp_path, monkeypatch, small_settings):
+    (tmp_path / "choosing_desk.py").write_text(
+        "from kernels.expressions import choice, col, param, where\n"
+        "from kernels.indicators import ema, sma\n"
+        "from kernels.strategy import Strategy\n"
+        "close = col('adj_close')\n"
+        "means = choice('mean', {'simple': sma(close, param('fast')), 'smooth': ema(close, param('fast'))})\n"
+        "both = Strategy('both', where(close > means, 1.0, 0.0))\n"
+        "smooth = both.chosen({'mean': 'smooth'})\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = [*small_settings, f"store={tmp_path / 'store'}"]
+    assert main(["plan", "fold=0", "--quiet", *words, "sweep.strategies=[choosing_desk:both]"]) == 2
+    said = capsys.readouterr().err
+    assert "choosing_desk:both has choices (mean: simple, smooth)" in said
+    assert "made by strategy.chosen({'mean': 'simple'})" in said
+    assert main(["plan", "fold=0", "--quiet", *words, "sweep.strategies=[choosing_desk:smooth]"]) == 0
+
+
 def test_executors_of_several_sweeps_are_joined():
     def outcome(**facts):
         return Outcome("sweep", "k", 1.0, False, "", 0, facts)
