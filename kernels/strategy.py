@@ -54,7 +54,9 @@ class Strategy:
     def __str__(self) -> str:
         """The expressions a line each, then the options of each choice."""
         choices = choices_in(*self._expressions.values())
-        named: dict[str, str | Value] = {axis: Value("choice", (), node.type, Choice(axis, ())) for axis, node in choices.items()}
+        named: dict[str, str | Value] = {
+            axis: Value("choice", (), node.type, Choice(axis, ())) for axis, node in choices.items()
+        }
         fields = zip(self._expressions, substituted(list(self._expressions.values()), named), strict=True)
         lines = [self.name, *(f"  {field.replace('_', ' ')}: {value!r}" for field, value in fields)]
         for axis, node in choices.items():

@@ -285,7 +285,8 @@ def test_a_choice_prints_as_it_is_written():
     signal = choice("signal", {"slow": sma(CLOSE, 9), "swept": sma(CLOSE, param("n"))})
     text = "choice('signal', {'slow': sma(col('adj_close'), 9.0), 'swept': sma(col('adj_close'), param('n'))})"
     assert repr(signal) == text
-    strategy = Strategy("printed", where(signal > prev(signal), 1.0, 0.0), stop_loss=choice("stop", {"none": 0.0, "near": 0.01}))
+    stop = choice("stop", {"none": 0.0, "near": 0.01})
+    strategy = Strategy("printed", where(signal > prev(signal), 1.0, 0.0), stop_loss=stop)
     assert text in repr(strategy)
     assert str(strategy).splitlines() == [
         "printed",
