@@ -8,6 +8,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import MaxNLocator
 
 from pipelines.report.canvas import LIGHT, Canvas, Shape, grid, plain_text
+from pipelines.report.curves import holes
 from pipelines.report.formats import number
 from pipelines.report.palette import LineStyle, line_styles
 
@@ -27,12 +28,22 @@ def time_axis(panel: Any, shape: Shape) -> None:
     """Dates at the x ticks, as few words as say it."""
     locator = AutoDateLocator(minticks=3, maxticks=5 if shape.narrow else 10)
     panel.xaxis.set_major_locator(locator)
-    panel.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+    formats = ["%Y", "%b", "%-d %b", "%H:%M", "%H:%M", "%S.%f"]
+    zeros = ["", "%Y", "%-d %b", "%-d %b", "%H:%M", "%H:%M"]
+    panel.xaxis.set_major_formatter(
+        ConciseDateFormatter(locator, formats=formats, zero_formats=zeros, show_offset=False)
+    )
 
 
 def instants(nanoseconds: Sequence[int]) -> Any:
     """int64 UTC nanoseconds as datetime64 for an axis of time."""
     return np.asarray(nanoseconds, dtype=np.int64).view("datetime64[ns]")
+
+
+def broken(times: Any, values: Sequence[float]) -> tuple[Any, Any]:
+    """The points of a line that breaks at the holes in its times, instead of drawing a way there that nobody has seen."""
+    after = holes(times.astype(np.int64))
+    return np.insert(times, after, times[after]), np.insert(np.asarray(values, dtype=np.float64), after, np.nan)
 
 
 def equity(document: Mapping[str, Any], shape: Shape) -> str:
@@ -45,9 +56,10 @@ def equity(document: Mapping[str, Any], shape: Shape) -> str:
     for entry in document["models"]:
         style, curve = styles[entry["model"]], entry["curve"]
         look = {"color": LIGHT[style.colour], "linewidth": style.width, "linestyle": (0, style.dash or None)}
-        upper.plot(instants(curve["ts_event"]), curve["profit"], **look)
-        lower.plot(instants(curve["ts_event"]), curve["drawdown"], **look)
+        for panel, name in ((upper, "profit"), (lower, "drawdown")):
+            panel.plot(*broken(instants(curve["ts_event"]), curve[name]), **look)
     upper.axhline(0.0, color=LIGHT["grey"], linewidth=0.8)
+    upper.margins(x=0.0)
     _boundaries(document, (upper, lower))
     _roll_marks(document, upper)
     canvas.title(upper, f"Net profit, {currency}")
@@ -56,7 +68,6 @@ def equity(document: Mapping[str, Any], shape: Shape) -> str:
     money_axis(lower, currency)
     time_axis(lower, shape)
     upper.tick_params(labelbottom=False)
-    upper.margins(x=0.0)
     lower.set_ylim(top=0.0)
     if not shape.narrow:
         _end_labels(document, upper, styles)
