@@ -181,10 +181,13 @@ def check_executor(tasks: Iterable[Task]) -> None:
     """Raise ClusterError where a sweep must run on a GPU that this machine, which is to run it, lacks."""
     for task in tasks:
         if task.constants.get("executor") == "cuda" and not task.constants.get("allow_fallback"):
-            from kernels.fallback import CudaUnavailableError, cuda_refusal
+            from kernels.fallback import cuda_refusal
 
             if (found := cuda_refusal()) is not None:
-                raise ClusterError(f"{task.name}: {CudaUnavailableError(found)}")
+                raise ClusterError(
+                    f"{task.name}: executor=cuda cannot run here ({found.reason}): {found.message}; or use sweep.executor=cpu "
+                    "or auto, or sweep.allow_fallback=true to run on the CPU and be told so"
+                )
             return
 
 

@@ -8,7 +8,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 MAX_POINTS = 600
-HOLE = 4 * 86_400 * 10**9  # ns; longer than a weekend with a holiday
 
 
 def keep_extremes(values: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
@@ -61,9 +60,3 @@ def time_in_position(curve: pd.DataFrame) -> dict[str, float]:
         "flat": float(np.count_nonzero(position == 0)) / bars,
         "short": float(np.count_nonzero(position < 0)) / bars,
     }
-
-
-def holes(times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Places in rising times (ns) before which nothing was for longer than HOLE and than ten usual steps: bars are missing."""
-    steps = np.diff(times)
-    return np.flatnonzero(steps > max(HOLE, 10 * np.median(steps))) + 1 if len(steps) else np.array([], dtype=np.int64)

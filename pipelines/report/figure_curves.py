@@ -8,8 +8,8 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import MaxNLocator
 
 from pipelines.report.canvas import LIGHT, Canvas, Shape, grid, plain_text
-from pipelines.report.curves import holes
 from pipelines.report.formats import number
+from pipelines.report.holes import holes
 from pipelines.report.palette import LineStyle, line_styles
 
 
@@ -40,9 +40,9 @@ def instants(nanoseconds: Sequence[int]) -> Any:
     return np.asarray(nanoseconds, dtype=np.int64).view("datetime64[ns]")
 
 
-def broken(times: Any, values: Sequence[float]) -> tuple[Any, Any]:
+def broken(nanoseconds: Sequence[int], values: Sequence[float]) -> tuple[Any, Any]:
     """The points of a line that breaks at the holes in its times, instead of drawing a way there that nobody has seen."""
-    after = holes(times.astype(np.int64))
+    times, after = instants(nanoseconds), holes(nanoseconds)
     return np.insert(times, after, times[after]), np.insert(np.asarray(values, dtype=np.float64), after, np.nan)
 
 
@@ -57,11 +57,11 @@ def equity(document: Mapping[str, Any], shape: Shape) -> str:
         style, curve = styles[entry["model"]], entry["curve"]
         look = {"color": LIGHT[style.colour], "linewidth": style.width, "linestyle": (0, style.dash or None)}
         for panel, name in ((upper, "profit"), (lower, "drawdown")):
-            panel.plot(*broken(instants(curve["ts_event"]), curve[name]), **look)
+            panel.plot(*broken(curve["ts_event"], curve[name]), **look)
     upper.axhline(0.0, color=LIGHT["grey"], linewidth=0.8)
-    upper.margins(x=0.0)
+    drawn = upper.dataLim.intervalx
     _boundaries(document, (upper, lower))
-    _roll_marks(document, upper)
+    _roll_marks(document, upper, *drawn)
     canvas.title(upper, f"Net profit, {currency}")
     canvas.title(lower, f"Drawdown, {currency}")
     money_axis(upper, currency)
@@ -85,9 +85,9 @@ def _boundaries(document: Mapping[str, Any], panels: Sequence[Any]) -> None:
                 panel.axvline(place, color=LIGHT["soft"], linewidth=0.8, linestyle=(0, (2, 3)))
 
 
-def _roll_marks(document: Mapping[str, Any], panel: Any) -> None:
-    """A small mark on the time axis at every roll inside the time drawn."""
-    low, high = panel.get_xlim()
+def _roll_marks(document: Mapping[str, Any], panel: Any, low: float, high: float) -> None:
+    """A small mark on the time axis at every roll between the first and the last bar drawn."""
+    shown = panel.get_xlim()
     for roll in document["rolls"]:
         day = f"{roll['session'] // 10000:04d}-{roll['session'] // 100 % 100:02d}-{roll['session'] % 100:02d}"
         place = panel.convert_xunits(np.datetime64(day))
@@ -101,7 +101,7 @@ def _roll_marks(document: Mapping[str, Any], panel: Any) -> None:
                 clip_on=False,
                 transform=panel.get_xaxis_transform(),
             )
-    panel.set_xlim(low, high)
+    panel.set_xlim(shown)
 
 
 def _end_labels(document: Mapping[str, Any], panel: Any, styles: Mapping[str, LineStyle]) -> None:
