@@ -118,7 +118,7 @@ def test_a_gpu_that_is_missing_stops_the_run_or_is_told_and_counted(capsys, no_g
     assert main(words) == 4
     error = capsys.readouterr().err
     assert "executor=cuda cannot run here (no_cuda_device)" in error and error.count("\n") == 1
-    assert answer(capsys, "runs", f"store={store}")["runs"][-1]["tasks"] == []  # told before anything ran
+    assert answer(capsys, "runs", f"store={store}")["runs"][0]["tasks"] == []  # told before anything ran
     found = sweep("sweep.executor=cuda", "sweep.allow_fallback=true")
     assert (found["executor"], found["fallback_reason"]) == ("cpu", "no_cuda_device")
     again = sweep("sweep.executor=cuda", "sweep.allow_fallback=true")
