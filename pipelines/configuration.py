@@ -116,10 +116,15 @@ def _split(text: str) -> tuple[str, str]:
 def _instrument(value: Any, folder: Path) -> Any:
     if not isinstance(value, str):
         return value
+    if value.endswith(".yaml"):
+        if not Path(value).is_file():
+            raise ConfigurationError(f"instrument={value}: there is no such file; it is looked for from {Path.cwd()}")
+        return read_yaml(Path(value))
     known = sorted(path.stem for path in folder.glob("*.yaml"))
     if value not in known:
         raise ConfigurationError(
-            f"instrument={value}: there is no {value}.yaml among the instruments; {nearest(value, known)}"
+            f"instrument={value}: there is no {value}.yaml among the instruments {', '.join(known)}; for another one give a "
+            f"changed copy of a file of {folder}: instrument=PATH.yaml"
         )
     return read_yaml(folder / f"{value}.yaml")
 

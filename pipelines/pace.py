@@ -31,12 +31,15 @@ class Pace:
         self._ended: Counter[str] = Counter()
         self._spent: dict[str, float] = {}
         self._begun = clock()
+        self._working = self._begun  # since when tasks run: before that a cluster starts
         self._sweeping: tuple[float, float] | None = None  # since when, until when
         self._bar_steps = 0.0
 
     def finished(self, outcome: Outcome) -> None:
         """Count one more task."""
         node = node_of(outcome.task)
+        if not self.done:
+            self._working = max(self._begun, self._clock() - outcome.seconds)
         self.done += 1
         self._ended[node] += 1
         self._spent[node] = self._spent.get(node, 0.0) + outcome.seconds
@@ -57,7 +60,7 @@ class Pace:
         spent = sum(self._spent.values())
         if not self.done or not spent:
             return None if not self.done else 0.0
-        return self.elapsed * self._to_come() / spent
+        return (self._clock() - self._working) * self._to_come() / spent
 
     @property
     def sweeps(self) -> SweepPace | None:

@@ -117,7 +117,9 @@ def surveyed(client: Any, expected: Expectation) -> tuple[Worker, ...]:
         raise ClusterError(
             f"a worker did not say within {ANSWER_S:g} s what it has; restart the workers, or use cluster=processes"
         ) from None
-    return tuple(_worker(address, answers[address], info) for address, info in known(client).items() if address in answers)
+    return tuple(
+        _worker(address, answers[address], info) for address, info in known(client).items() if address in answers
+    )
 
 
 def known(client: Any) -> dict[str, Any]:
@@ -175,9 +177,25 @@ def check_this_machine(tasks: Sequence[Task]) -> None:
     check(tasks, (Worker("this process", socket.gethostname(), memory, os.cpu_count() or 1, gpus),))
 
 
+def check_executor(tasks: Iterable[Task]) -> None:
+    """Raise ClusterError where a sweep must run on a GPU that this machine, which is to run it, lacks."""
+    for task in tasks:
+        if task.constants.get("executor") == "cuda" and not task.constants.get("allow_fallback"):
+            from kernels.fallback import cuda_refusal
+
+            if (found := cuda_refusal()) is not None:
+                raise ClusterError(
+                    f"{task.name}: executor=cuda cannot run here ({found.reason}): {found.message}; or use sweep.executor=cpu "
+                    "or auto, or sweep.allow_fallback=true to run on the CPU and be told so"
+                )
+            return
+
+
 def hosts_for(task: Task, workers: Sequence[Worker]) -> list[str] | None:
     """Return the hosts that have what a task needs, or None where every worker has: hosts stay when workers are replaced."""
-    able = [one for one in workers if one.memory >= task.node.resources.memory and one.cores >= task.node.resources.cores]
+    able = [
+        one for one in workers if one.memory >= task.node.resources.memory and one.cores >= task.node.resources.cores
+    ]
     if len(able) == len(workers):
         return None
     return sorted({one.address.partition("://")[2].rpartition(":")[0] for one in able})

@@ -26,8 +26,8 @@ ENDED = "ended"
 LISTED = {"retry": "retries", "damaged": "damaged", "warning": "warnings", "evicted": "evicted"}  # there may be many of each
 USERS = ("configuration", "facts")  # what the user's own code names; all else may hold content keys
 SUMMARISED = (
-    "run", "status", "exit_code", "created", "command", "fold", "seconds", "error", "headlines", "metrics", "report", "reports",
-    "data_report", "pooled_report", "feature_set", "reproduces", "pid", "host",
+    "run", "status", "exit_code", "created", "command", "words", "config_file", "fold", "seconds", "error", "headlines",
+    "metrics", "report", "reports", "data_report", "pooled_report", "feature_set", "reproduces", "pid", "host",
 )  # fmt: skip
 SHARED = ("started", "ended")  # events after which a remote store gets the record and the reports beside it
 LIBRARIES = (

@@ -58,6 +58,13 @@ def figures_text(summary: Mapping[str, Any]) -> str:
     return ""
 
 
+def changes_text(summary: Mapping[str, Any]) -> str:
+    """What a command was given beside the fold: overrides, parts of the flow, a configuration file."""
+    words = [str(word) for word in summary.get("words") or () if not str(word).startswith("fold=")]
+    file = summary.get("config_file")
+    return " ".join([*words, *([f"--config {file}"] if file else [])])
+
+
 def best_figures(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     """Of all folds and models of a run the one with the largest net profit on test rows, and among how many it is that."""
     rows = [
@@ -71,7 +78,9 @@ def best_figures(summary: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _row(summary: Mapping[str, Any]) -> dict[str, Any]:
     run = str(summary["run"])
-    reports = [Link(f"fold {_fold_of(path)}", found) for path in summary.get("reports") or () if (found := _inside(path, run))]
+    reports = [
+        Link(f"fold {_fold_of(path)}", found) for path in summary.get("reports") or () if (found := _inside(path, run))
+    ]
     others = (("folds together", "pooled_report"), ("data", "data_report"))
     reports += [Link(words, found) for words, name in others if (found := _inside(summary.get(name), run))]
     seconds = summary.get("seconds")
@@ -80,6 +89,7 @@ def _row(summary: Mapping[str, Any]) -> dict[str, Any]:
         "run": Link(run, f"{run}/{RECORD}"),
         "created": instant(str(summary.get("created", ""))) if summary.get("created") else "",
         "command": f"{summary.get('command', '')} {summary.get('fold', '')}".strip(),
+        "changes": changes_text(summary),
         "status": str(summary["status"]).replace("_", " "),
         "bad": summary["status"] not in _STATES,
         "time": "" if seconds is None else span(float(seconds)),

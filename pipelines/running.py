@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.cluster import connected, described, gpu_refusal, performance_report, report_refusal
+from pipelines.cluster_settings import is_address
 from pipelines.commands.options import Options, parse_folds, required
 from pipelines.configuration import load_settings
 from pipelines.errors import (
@@ -25,6 +26,7 @@ from pipelines.looks import LookKeeper
 from pipelines.machine import executor_of
 from pipelines.partial import Part, cut, require_inputs
 from pipelines.planning import PlannedTask, note_code, plan
+from pipelines.preflight import check_executor
 from pipelines.progress import Progress, shown
 from pipelines.records import RunRecord
 from pipelines.results import stored
@@ -223,6 +225,8 @@ def _run_missing(
 
     tasks = [row.task for row in waiting]
     settings, store, logs = asked.settings, asked.keeper.store, asked.record.folder / "logs"
+    if not is_address(settings.cluster):
+        check_executor(tasks)
     if not tasks:
         progress.say("everything is cached")
     elif settings.cluster == "serial":

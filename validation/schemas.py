@@ -1,5 +1,6 @@
 """Schemas of the tables at the boundaries between stages, checked with pandera, for pandas and cudf alike."""
 
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,7 @@ TIMESTAMP = "datetime64[ns, UTC]"
 SHOWN_FAILURES = 20
 _STR_CHECK = "dtype('str')"
 FEATURE_LIMIT = 5.0
+_IMPORTING = threading.Lock()
 
 _CONTRACT: dict[str, Column] = {
     "contract": ("str", None, None, False),
@@ -84,9 +86,7 @@ def check_table(table: Any, name: str) -> None:
         SchemaError: names the column, the row, the value and the check that fails, and how many more do.
         KeyError: there is no such schema.
     """
-    from pandera.config import get_config_context
-
-    if not get_config_context().validation_enabled:
+    if not _pandera().config.get_config_context().validation_enabled:
         raise SchemaError(f"table {name}: pandera's checks are switched off; unset PANDERA_VALIDATION_ENABLED")
     native = isinstance(table, pd.DataFrame)
     shown = table if native else without_rows(table)
@@ -102,22 +102,32 @@ def check_table(table: Any, name: str) -> None:
 
 def _refused(table: pd.DataFrame, name: str, rules: bool) -> pd.DataFrame | None:
     """pandera's failure cases of a pandas table, with or without the rules across columns; None where it passes."""
-    from pandera.errors import SchemaErrors
-
+    refusals = _pandera().errors.SchemaErrors
     try:
         # In place: nothing is converted, so there is nothing that a copy of the table would protect.
         _schema(name, rules).validate(table, lazy=True, inplace=True)
-    except SchemaErrors as errors:
+    except refusals as errors:
         cases: pd.DataFrame = errors.failure_cases
         return cases
     return None
 
 
+def _pandera() -> Any:
+    """pandera whole, imported when first needed (0.8 s), by one thread: its modules import each other in circles, and two
+    threads that enter by different ones would wait for each other.
+    """
+    with _IMPORTING:
+        import pandera
+        import pandera.config
+        import pandera.errors
+        import pandera.pandas
+    return pandera
+
+
 @lru_cache(maxsize=32)
 def _schema(name: str, rules: bool) -> Any:
     """pandera's schema of a table, with or without the rules across columns."""
-    import pandera.pandas as pandera  # 0.8 s
-
+    pandera = _pandera().pandas
     columns = {column: _column(pandera, *rule) for column, rule in TABLES[name].items()}
     if name == "feature set":
         columns[_FEATURES] = pandera.Column(regex=True, required=False, nullable=True)

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,8 @@ class UserFeature:
         try:
             made = self.function(bars.copy(deep=False), shown)
         except Exception as error:
-            raise FeatureError(f"feature {self.name} of {self.function.__module__} raised {_told(error)}") from error
+            module = self.function.__module__
+            raise FeatureError(f"feature {self.name} of {module} raised {_told(error, module)}") from error
         if isinstance(made, pd.Series) and len(made) == len(bars) and not made.index.equals(bars.index):
             raise FeatureError(
                 f"feature {self.name} returned a Series in another order than the bars (index {made.index[0]}, …); keep the "
@@ -106,7 +108,9 @@ def load_features(modules: Sequence[str]) -> tuple[UserFeature, ...]:
                 f"features.modules: {name} cannot be imported ({error}); run from the folder that holds it, or install it"
             ) from None
         except Exception as error:
-            raise FeatureError(f"features.modules: importing {name} raises {_told(error)}; correct the module") from error
+            raise FeatureError(
+                f"features.modules: importing {name} raises {_told(error, name)}; correct the module"
+            ) from error
         own = [
             value
             for value in vars(module).values()
@@ -163,9 +167,11 @@ def _check_warm_up(
         )
 
 
-def _told(error: Exception) -> str:
-    """Kind and message of an error, and the line that raised it."""
+def _told(error: Exception, module: str) -> str:
+    """Kind and message of an error, and the last line of the user's module on the way to it, else the line that raised it."""
+    own = getattr(sys.modules.get(module), "__file__", None)
     frames = [one for one in traceback.extract_tb(error.__traceback__) if Path(one.filename).is_file()]
+    frames = [one for one in frames if one.filename == own] or frames
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"
 

@@ -5,14 +5,13 @@ from typing import Any
 
 from pipelines import artefacts
 from pipelines.commands.answers import print_models
+from pipelines.commands.figures import figures_line
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode
 from pipelines.graph import Graph
 from pipelines.report.types import Evaluation
 from pipelines.running import Request, done, recorded, request, run_graph
 from pipelines.steps.modelling import LinearResult
-
-SHOWN = ("net_profit", "sharpe", "max_drawdown", "trades")
 
 
 def execute(options: Options) -> int:
@@ -52,6 +51,4 @@ def _by_fold(models: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _line(row: dict[str, Any]) -> str:
-    metrics = row["metrics"]
-    shown = "  ".join(f"{name} {metrics[name]:.4g}" for name in SHOWN if metrics.get(name) is not None)
-    return f"fold {row['fold']}: {row['model']:<20} {shown}\n"
+    return f"fold {row['fold']}: {row['model']:<20} test rows: {figures_line(row['metrics'])}\n"

@@ -70,5 +70,5 @@ def parse_folds(text: str) -> tuple[int, ...] | None:
 def required(arguments: Mapping[str, str], name: str, command: str, example: str) -> str:
     """Return an argument that the command cannot do without."""
     if name not in arguments:
-        raise UsageError(f"pipeline {command} needs {name}=…, e.g. pipeline {command} {name}={example}")
+        raise UsageError(f"{name}=… is missing, e.g. pipeline {command} {name}={example}")
     return arguments[name]

@@ -6,16 +6,21 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from pipelines.commands.figures import figures_line
 from pipelines.commands.options import Options
 from pipelines.configuration import load_settings
 from pipelines.errors import ExitCode, UsageError
 from pipelines.pace import span
 from pipelines.record_compare import compare_records, comparison_text
 from pipelines.records import RECORD, find_run, read_record, read_records, read_summaries
-from pipelines.run_index import best_figures, figures_text
+from pipelines.run_index import best_figures, changes_text, figures_text
 from pipelines.store_opening import existing_store
 
-HIDDEN = ("tasks", "configuration", "code", "libraries", "reasons", "inputs", "metrics")
+FIRST = ("run", "status", "error", "asked", "seconds", "headlines", "report", "pooled_report", "data_report")
+HIDDEN = (
+    "tasks", "configuration", "code", "libraries", "reasons", "inputs", "metrics", "at", "owner", "pid", "command", "words",
+    "fold", "folds", "config_file", "only", "from", "until",
+)  # fmt: skip
 
 
 def execute(options: Options) -> int:
@@ -71,28 +76,34 @@ def _line(summary: dict[str, Any]) -> str:
     what = f"{summary.get('command', '?')} {summary.get('fold') or ''}".strip()
     best = best_figures(summary)
     figures = figures_text(summary)
+    changes = f"  [{text}]" if (text := changes_text(summary)) else ""
     figures += "" if best is None else f" Best of {best['of']}: {best['model']}, net profit {best['net_profit']:,.0f}"
-    return (
+    line = (
         f"{summary['run']}  {summary['status']:<13} {what:<10} {'' if seconds is None else span(seconds):>9}  "
-        f"{summary['computed']:3d} run {summary['cached']:3d} cached  {summary.get('error') or figures}".rstrip() + "\n"
+        f"{summary['computed']:3d} run {summary['cached']:3d} cached  {summary.get('error') or figures}{changes}"
     )
+    return line.rstrip() + "\n"
 
 
 def _shown(record: dict[str, Any]) -> str:
-    lines = [line for name in sorted(record) if name not in HIDDEN for line in _lines(name, record[name])]
+    asked = f"pipeline {record.get('command', '')} {_fold(record)} {changes_text(record)}".split()
+    facts = {**record, "asked": " ".join(asked)}
+    if facts.get("reports") == [facts.get("report")]:
+        del facts["reports"]  # of one fold: said already
+    names = [name for name in FIRST if name in facts] + sorted(set(facts) - set(FIRST) - set(HIDDEN))
+    lines = [line for name in names if facts[name] not in (None, [], {}) for line in _lines(name, facts[name])]
     inputs = record.get("inputs") or []
     lines += [f"inputs: {len(inputs)} files, {sum(row['bytes'] for row in inputs):,} bytes"] if inputs else []
     for fold, models in (record.get("metrics") or {}).items():
         lines.append(f"fold {fold}:")
-        lines += [f"  {model}: {_figures(figures)}" for model, figures in models.items()]
+        lines += [f"  {model}: {figures_line(figures)}" for model, figures in models.items()]
     lines += ["tasks:"] if record["tasks"] else []
     lines += [_task(task) for task in record["tasks"]]
     return "\n".join(lines) + "\n"
 
 
-def _figures(figures: dict[str, Any]) -> str:
-    names = ("net_profit", "sharpe", "max_drawdown", "trades")
-    return "  ".join(f"{name} {figures[name]:.4g}" for name in names if figures.get(name) is not None)
+def _fold(record: dict[str, Any]) -> str:
+    return f"fold={record['fold']}" if record.get("fold") not in (None, "") else ""
 
 
 def _task(task: dict[str, Any]) -> str:
@@ -102,7 +113,9 @@ def _task(task: dict[str, Any]) -> str:
     phases = [f"{name} {timings[name]:.2f}" for name in ("queue", "load", "compute", "publish") if name in timings]
     memory = [f"{task['peak_bytes'] / 2**20:.0f} MiB"] if task.get("peak_bytes") and not task["cached"] else []
     memory += [f"GPU {task['device_bytes'] / 2**20:.0f} MiB"] if task.get("device_bytes") else []
-    return "  ".join([begin, *phases, *memory]) + "".join(f"\n            {text}" for text in task.get("warnings") or ())
+    return "  ".join([begin, *phases, *memory]) + "".join(
+        f"\n            {text}" for text in task.get("warnings") or ()
+    )
 
 
 def _lines(name: str, value: Any) -> list[str]:

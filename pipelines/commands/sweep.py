@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pipelines import artefacts
+from pipelines.commands.figures import figures_line
 from pipelines.commands.options import Options
 from pipelines.commands.run import node_rows
 from pipelines.errors import ExitCode
@@ -33,7 +34,8 @@ def execute(options: Options) -> int:
     if options.json:
         sys.stdout.write(json.dumps(_document(asked, outcomes, best, used)) + "\n")
     else:
-        sys.stdout.write("".join(_line(row) for row in best))
+        width = max((len(row["strategy"]) for row in best), default=0)
+        sys.stdout.write("".join(_line(row, width) for row in best))
     return ExitCode.DONE
 
 
@@ -89,12 +91,12 @@ def _document(
     }
 
 
-def _line(row: dict[str, Any]) -> str:
-    begin = f"fold {row['fold']}: {row['strategy']:<20} {row['combinations']:>7,} combinations  "
+def _line(row: dict[str, Any], width: int) -> str:
+    begin = f"fold {row['fold']}: {row['strategy']:<{width}} {row['combinations']:>7,} combinations  "
     if not row["best"]:
         return f"{begin}none has a {row['rank_by']}\n"
     parameters = " ".join(f"{name}={value:g}" for name, value in row["best"].items())
     names = dict.fromkeys((row["rank_by"], *SHOWN))
-    metrics = "  ".join(f"{name} {row['metrics'][name]:.4g}" for name in names if row["metrics"][name] is not None)
+    metrics = figures_line(row["metrics"], names)
     chance = row["overfitting"]["probability"]
-    return f"{begin}{parameters}  {metrics}{'' if chance is None else f'  PBO {chance:.2g}'}\n"
+    return f"{begin}best on validation rows {parameters}  {metrics}{'' if chance is None else f'  PBO {chance:.2g}'}\n"

@@ -49,5 +49,5 @@ def _model(task: Task, store: Store) -> dict[str, Any]:
 
 def _line(row: dict[str, Any]) -> str:
     chosen = " ".join(f"{name}={value:g}" for name, value in row["chosen"].items())
-    profit = f"validation profit {row['validation_profit']:,.2f}"
+    profit = f"validation rows: net_profit {row['validation_profit']:,.2f}"
     return f"fold {row['fold']}: {row['model']:<20} {profit}  {chosen}  ({row['looks']} looks)\n"

@@ -9,6 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from pipelines.report.canvas import LIGHT, Canvas, Shape, grid, plain_text
 from pipelines.report.formats import number
+from pipelines.report.holes import holes
 from pipelines.report.palette import LineStyle, line_styles
 
 
@@ -27,12 +28,22 @@ def time_axis(panel: Any, shape: Shape) -> None:
     """Dates at the x ticks, as few words as say it."""
     locator = AutoDateLocator(minticks=3, maxticks=5 if shape.narrow else 10)
     panel.xaxis.set_major_locator(locator)
-    panel.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+    formats = ["%Y", "%b", "%-d %b", "%H:%M", "%H:%M", "%S.%f"]
+    zeros = ["", "%Y", "%-d %b", "%-d %b", "%H:%M", "%H:%M"]
+    panel.xaxis.set_major_formatter(
+        ConciseDateFormatter(locator, formats=formats, zero_formats=zeros, show_offset=False)
+    )
 
 
 def instants(nanoseconds: Sequence[int]) -> Any:
     """int64 UTC nanoseconds as datetime64 for an axis of time."""
     return np.asarray(nanoseconds, dtype=np.int64).view("datetime64[ns]")
+
+
+def broken(nanoseconds: Sequence[int], values: Sequence[float]) -> tuple[Any, Any]:
+    """The points of a line that breaks at the holes in its times, instead of drawing a way there that nobody has seen."""
+    times, after = instants(nanoseconds), holes(nanoseconds)
+    return np.insert(times, after, times[after]), np.insert(np.asarray(values, dtype=np.float64), after, np.nan)
 
 
 def equity(document: Mapping[str, Any], shape: Shape) -> str:
@@ -45,18 +56,18 @@ def equity(document: Mapping[str, Any], shape: Shape) -> str:
     for entry in document["models"]:
         style, curve = styles[entry["model"]], entry["curve"]
         look = {"color": LIGHT[style.colour], "linewidth": style.width, "linestyle": (0, style.dash or None)}
-        upper.plot(instants(curve["ts_event"]), curve["profit"], **look)
-        lower.plot(instants(curve["ts_event"]), curve["drawdown"], **look)
+        for panel, name in ((upper, "profit"), (lower, "drawdown")):
+            panel.plot(*broken(curve["ts_event"], curve[name]), **look)
     upper.axhline(0.0, color=LIGHT["grey"], linewidth=0.8)
+    drawn = upper.dataLim.intervalx
     _boundaries(document, (upper, lower))
-    _roll_marks(document, upper)
+    _roll_marks(document, upper, *drawn)
     canvas.title(upper, f"Net profit, {currency}")
     canvas.title(lower, f"Drawdown, {currency}")
     money_axis(upper, currency)
     money_axis(lower, currency)
     time_axis(lower, shape)
     upper.tick_params(labelbottom=False)
-    upper.margins(x=0.0)
     lower.set_ylim(top=0.0)
     if not shape.narrow:
         _end_labels(document, upper, styles)
@@ -74,9 +85,9 @@ def _boundaries(document: Mapping[str, Any], panels: Sequence[Any]) -> None:
                 panel.axvline(place, color=LIGHT["soft"], linewidth=0.8, linestyle=(0, (2, 3)))
 
 
-def _roll_marks(document: Mapping[str, Any], panel: Any) -> None:
-    """A small mark on the time axis at every roll inside the time drawn."""
-    low, high = panel.get_xlim()
+def _roll_marks(document: Mapping[str, Any], panel: Any, low: float, high: float) -> None:
+    """A small mark on the time axis at every roll between the first and the last bar drawn."""
+    shown = panel.get_xlim()
     for roll in document["rolls"]:
         day = f"{roll['session'] // 10000:04d}-{roll['session'] // 100 % 100:02d}-{roll['session'] % 100:02d}"
         place = panel.convert_xunits(np.datetime64(day))
@@ -90,7 +101,7 @@ def _roll_marks(document: Mapping[str, Any], panel: Any) -> None:
                 clip_on=False,
                 transform=panel.get_xaxis_transform(),
             )
-    panel.set_xlim(low, high)
+    panel.set_xlim(shown)
 
 
 def _end_labels(document: Mapping[str, Any], panel: Any, styles: Mapping[str, LineStyle]) -> None:

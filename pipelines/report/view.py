@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.report.formats import instant, number, significant
+from pipelines.report.holes import holes
 from pipelines.report.palette import line_styles
 from pipelines.report.view_data import data_values, this_fold
 from pipelines.report.view_models import model_values
@@ -81,7 +82,10 @@ def equity_caption(report: Mapping[str, Any]) -> str:
     test = this_fold(report)["test"]
     first, last = (int(test[end][:10].replace("-", "")) for end in ("first", "last"))
     rolled = any(first <= roll["session"] <= last for roll in report["rolls"])
+    curves = (entry["curve"]["ts_event"] for entry in report["models"])
+    broken = any(holes(times) for times in curves)
     return (
         "After fees and slippage, marked to each bar's close. The line at zero is always flat. "
+        f"{'Lines break where bars are missing for more than four days. ' if broken else ''}"
         f"{'Triangles: rolls. ' if rolled else ''}Dotted lines: a fold's test rows begin or end."
     )

@@ -62,7 +62,7 @@ def test_an_unknown_command_names_the_nearest(capsys):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["run"], 2, "pipeline run needs fold=…, e.g. pipeline run fold=0"),
+        (["run"], 2, "fold=… is missing, e.g. pipeline run fold=0"),
         (["run", "fold=x"], 2, "fold=x: write a number"),
         (["run", "fold=-1"], 2, "fold numbers start at 0"),
         (["run", "fold=0", "swep.rank_by=sharpe"], 2, "unknown key 'swep.rank_by': did you mean 'sweep'?"),

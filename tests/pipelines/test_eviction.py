@@ -287,10 +287,24 @@ def test_a_run_that_ends_well_brings_the_store_within_its_budget(store):
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("20GB", 20 * 10**9), ("1.5 GiB", 3 * 2**29), ("512", 512), ("7mb", 7 * 10**6), ("none", None)]
+    ("text", "count"),
+    [
+        ("20GB", 20 * 10**9),
+        ("1.5 GiB", 3 * 2**29),
+        ("512B", 512),
+        ("1048576", 2**20),
+        ("0", 0),
+        ("7mb", 7 * 10**6),
+        ("none", None),
+    ],
 )
 def test_sizes_are_read_as_people_write_them(text, count):
     assert parse_size(text) == count
+
+
+def test_a_small_number_without_a_unit_is_not_taken_for_bytes():
+    with pytest.raises(UsageError, match="'20' would be bytes: write the unit"):
+        parse_size("20")
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "1 parsec", "1e9"])
@@ -307,7 +321,9 @@ def test_a_written_size_is_never_less_than_it_was(count):
 
 
 def test_credentials_reach_neither_records_nor_messages():
-    settings = load_settings(["store=s3://bucket/x", "store_options.secret=hush", "store_options.client_kwargs.region=hush"])
+    settings = load_settings(
+        ["store=s3://bucket/x", "store_options.secret=hush", "store_options.client_kwargs.region=hush"]
+    )
     assert settings.store_options == {"secret": "hush", "client_kwargs": {"region": "hush"}}
     assert isinstance(settings, Settings)
     assert "hush" not in json.dumps(as_tree(settings))

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.record_compare import compare_records
 from pipelines.records import RunRecord
-from pipelines.run_index import best_figures, figures_text, page_values, write_index
+from pipelines.run_index import best_figures, changes_text, figures_text, page_values, write_index
 from pipelines.store import Store
 
 pytestmark = pytest.mark.filterwarnings("always")
@@ -192,3 +192,12 @@ def test_headlines():
     metrics = {"0": {"a": {"net_profit": 1.0}, "b": {"net_profit": None}}, "1": {"a": {"net_profit": 3.0, "sharpe": 2.0}}}
     assert best_figures({"metrics": metrics}) == {"fold": "1", "model": "a", "net_profit": 3.0, "sharpe": 2.0, "of": 2}
     assert best_figures({}) is None
+
+
+def test_a_list_of_runs_says_what_was_asked_for_beside_the_fold():
+    assert changes_text({"words": ["fold=0", "seed=2", "until=a"], "config_file": "desk.yaml"}) == (
+        "seed=2 until=a --config desk.yaml"
+    )
+    assert changes_text({"words": ["fold=0"], "config_file": None}) == changes_text({}) == ""
+    row = {"run": "r", "status": "done", "computed": 1, "cached": 0, "command": "run", "fold": "0", "words": ["fold=0", "a=1"]}
+    assert page_values([row], 1)["runs"][0]["changes"] == "a=1"

@@ -48,7 +48,8 @@ def sweep(capsys, store, small_settings):
 
 @pytest.fixture
 def no_gpu(monkeypatch):
-    monkeypatch.setattr("kernels.scoring.cuda_refusal", lambda: NO_GPU)
+    for place in ("kernels.scoring", "kernels.fallback"):
+        monkeypatch.setattr(f"{place}.cuda_refusal", lambda: NO_GPU)
 
 
 def test_the_sweep_alone_names_the_best_of_each_strategy(capsys, sweep, store, small_settings):
@@ -116,7 +117,8 @@ def test_a_gpu_that_is_missing_stops_the_run_or_is_told_and_counted(capsys, no_g
     words = ["sweep", "fold=0", f"store={store}", "cluster=serial", *small_settings, "sweep.executor=cuda", "--quiet"]
     assert main(words) == 4
     error = capsys.readouterr().err
-    assert "executor='cuda' cannot run here (no_cuda_device)" in error and error.count("\n") == 1
+    assert "executor=cuda cannot run here (no_cuda_device)" in error and error.count("\n") == 1
+    assert answer(capsys, "runs", f"store={store}")["runs"][0]["tasks"] == []  # told before anything ran
     found = sweep("sweep.executor=cuda", "sweep.allow_fallback=true")
     assert (found["executor"], found["fallback_reason"]) == ("cpu", "no_cuda_device")
     again = sweep("sweep.executor=cuda", "sweep.allow_fallback=true")

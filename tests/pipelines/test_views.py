@@ -47,6 +47,14 @@ def test_what_is_left_counts_each_node_at_its_own_pace():
     assert pace.sweeps.rate == pytest.approx(3e8)
 
 
+def test_the_time_that_a_cluster_takes_to_start_is_no_pace():
+    clock = Clock()
+    pace = Pace([f"load[{number}]" for number in range(11)], clock)
+    clock.now = 7.0  # six seconds until there is a worker
+    pace.finished(outcome("load[0]", 1.0))
+    assert pace.left == pytest.approx(10.0) and pace.elapsed == 7.0
+
+
 def test_spans_and_rates():
     assert [span(value) for value in (0.4, 59.4, 60, 3599, 7260)] == ["0 s", "59 s", "1:00 min", "59:59 min", "2:01 h"]
     assert [rate(value) for value in (58e3, 2.4e8, 2.56e11)] == ["58 k bar-steps/s", "240 M bar-steps/s", "256 G bar-steps/s"]

@@ -103,6 +103,28 @@ def test_correction_lowers_t_for_rare_losses_only():
     assert by_hand < np.sqrt(10) * z
 
 
+def test_surer_profits_are_never_called_less_sure():
+    losses = np.array([3.0, 1.0, 2.0, 0.0, 1.5, 2.5, 1.0, 2.0, -5.0, 1.0, 2.0, 3.0])
+    shape = losses - losses.mean()
+    error = shape.std(ddof=1) / np.sqrt(len(shape))
+    values = [corrected_t(shape + mean, error) for mean in np.linspace(0.01, 40.0, 400)]
+    assert (np.diff(values) > -1e-12).all() and values[-1] > 10.0
+    sure = verdict(np.tile(shape, 2) + 40.0, trials=5)
+    assert sure.beats_flat and sure.p_value < 1e-4
+
+
+def test_beyond_johnsons_turning_point_halls_cubic_goes_on():
+    losses = np.array([10.0] * 9 + [5.0])
+    sd, skew = losses.std(ddof=1), np.mean((losses - losses.mean()) ** 3) / losses.std(ddof=1) ** 3
+    z, g = losses.mean() / sd, 1.5 * skew
+    turn = -1.5 / g
+    assert z > turn
+    top = turn + g / 60 + g * turn**2 / 3
+    # the integral of (1 + g z / 3)^2 from the turning point to z
+    grown = ((1 + g * z / 3) ** 3 - (1 + g * turn / 3) ** 3) / g
+    assert corrected_t(losses, sd / np.sqrt(10)) == pytest.approx(np.sqrt(10) * (top + grown))
+
+
 def test_refusals():
     with pytest.raises(ValueError, match="trials = 0"):
         verdict(np.zeros(20), 0)

@@ -1,6 +1,8 @@
 """Schemas at the boundaries: legal tables pass, each kind of fault is named."""
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -92,3 +94,24 @@ def test_unknown_role_and_action_are_refused(rolled_of):
     rolled = rolled_of([5000, 5001])
     with pytest.raises(SchemaError, match="role other fails: role is one of followed, left, next"):
         check_table(rolled.assign(role=pd.Series(["followed", "other"], dtype="str")), "rolled")
+
+
+def test_threads_that_check_their_first_tables_at_once_do_not_deadlock():
+    code = """
+import threading
+import pandas as pd
+from validation import schemas
+found = []
+def enter(name):
+    try:
+        schemas._refused(pd.DataFrame(), name, True)
+        schemas.check_table(pd.DataFrame(), name)
+    except schemas.SchemaError:
+        found.append(name)
+threads = [threading.Thread(target=enter, args=(name,)) for name in schemas.TABLES]
+for one in threads: one.start()
+for one in threads: one.join()
+assert sorted(found) == sorted(schemas.TABLES), found
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -210,6 +210,15 @@ def test_what_a_feature_raises_names_the_feature_its_file_and_line(bars, returns
         made_by(broken)(bars, returns)
 
 
+def test_what_a_library_raises_names_the_line_of_the_user(bars, returns):
+    def broken(bars, clamped_returns):
+        return bars["volume"].rolling("no window").mean()
+
+    line = broken.__code__.co_firstlineno + 1
+    with pytest.raises(FeatureError, match=rf"raised ValueError: .* \(test_user_features\.py, line {line}\)"):
+        made_by(broken)(bars, returns)
+
+
 def test_a_series_in_another_order_is_refused(bars, returns):
     with pytest.raises(FeatureError, match=r"returned a Series in another order than the bars \(index 399"):
         made_by(lambda bars, clamped_returns: bars["volume"].iloc[::-1])(bars, returns)
