@@ -31,7 +31,8 @@ def listening(status: int = 200, wait: float = 0.0):
             self.send_header("Location", "/elsewhere")
             self.end_headers()
 
-        do_GET = do_POST
+        def do_GET(self):
+            self.do_POST()
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
@@ -114,6 +115,6 @@ def test_an_address_that_is_moved_late_or_dead_is_a_warning():
 
 
 def test_an_address_stands_alone():
-    with pytest.raises(ConfigurationError, match="refresh.on_stale has 2 words, must be one"):
+    with pytest.raises(ConfigurationError, match=r"refresh\.on_stale has 2 words, must be one"):
         load_settings(["refresh.on_stale=['https://example.invalid', 'more']"])
     assert load_settings(["refresh.on_stale=['https://example.invalid']"]).refresh.on_stale == ("https://example.invalid",)
