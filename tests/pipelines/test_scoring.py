@@ -23,8 +23,12 @@ from pipelines.score_document import differing, score_document
 from pipelines.scored_code import code_now
 from pipelines.scoring import Terms, first_row, score
 from pipelines.steps.feature_set import FeatureSet
+from pipelines.steps.fold_rows import NormalisedFeatures
 from pipelines.steps.modelling import LinearResult
 from pipelines.store import Store
+from training.evaluation import policy_positions
+from training.policy import Policy
+from validation.normalise import normalise
 
 MODELS = ("ema_cross", "zscore_reversion", "donchian_breakout", "linear", "dqn seed 0")
 
@@ -135,6 +139,22 @@ def test_what_was_normalised_travels_with_the_fold(place, run, published):
     assert not np.array_equal(*targets, equal_nan=True)
     with pytest.raises(UsageError, match="not the same ones in the same order"):
         score(Store(place), one, dataclasses.replace(published, names=published.names[::-1]), terms(one))
+
+
+def test_a_first_bar_that_cannot_be_filled_is_what_it_is_in_the_backtest(place, run, published):
+    store, one = Store(place), promoted(place, run, "dqn seed 0")
+    first = first_row(published.bars, one.since)
+    bars = published.bars.copy()
+    bars.loc[first - 3 : first, "masked"] = True
+    bars.loc[first - 4, ["open", "high", "low", "close"]] *= 1.05  # what the account is marked to until it can fill
+    doubtful = dataclasses.replace(published, bars=bars)
+    scored = score(store, one, doubtful, terms(one)).target[first:]
+    parts = {task.partition("[")[0]: store.verified(key) for task, key in one.artefacts.items()}
+    scale = artefacts.read_parts(parts["normalised"], NormalisedFeatures)
+    z, _ = normalise(np.asarray(published.features), scale.normaliser, scale.limit, published.names, None, published.valid)
+    policy, rows, money = artefacts.read_parts(parts["policy"], Policy), (first, len(bars)), terms(one)
+    backtest = policy_positions(policy, z, bars, rows, money.contract, money.costs, money.execution)
+    assert scored.tobytes() == backtest[first:].tobytes()
 
 
 def test_data_without_the_models_first_bar_is_told(published):
