@@ -58,6 +58,10 @@ def require_same(store: Store, run: str, kind: str, model: str, codes: Mapping[s
     was: dict[str, str] = {}
     for code in codes.values():
         was |= definitions(store, code)
+    if not was:
+        raise UsageError(
+            f"which code run {run} evaluated {model} by is no longer known: run the fold again and promote its model"
+        )
     changed = sorted(name for name, code in code_now(kind, model).items() if was.get(name) != code)
     if not changed:
         return

@@ -322,7 +322,7 @@ def test_a_model_whose_code_changed_since_its_run_is_neither_promoted_nor_scored
     assert store.files.lines("scores/ES.jsonl") == positions
     promote(store, dataclasses.replace(read_promoted(store, "ES"), code={}))
     code, answer = command(capsys, store.root, small_settings, "score")
-    assert code == 2 and "more; its positions would be" in answer["error"], "code that nobody knows any longer"
+    assert code == 2 and f"which code run {run} evaluated {model} by is no longer known" in answer["error"]
 
 
 def test_the_code_of_ones_own_strategy_counts_with_all_it_calls_and_comments_do_not(tmp_path, monkeypatch):
