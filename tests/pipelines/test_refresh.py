@@ -20,7 +20,7 @@ from pipelines.freshness import sessions_since
 from pipelines.published_pointer import CurrentSet, Refusal, current_set, publish, read_pointer, refuse, roll_back
 from pipelines.records import read_records
 from pipelines.store import Store
-from tests.pipelines.deliveries import Inbox, hole, spoil
+from tests.pipelines.deliveries import Inbox, hole, outright_id, spoil
 
 FIRST = 20240228
 
@@ -106,7 +106,7 @@ def test_missed_days_are_caught_up_to_the_same_set_as_day_by_day(inbox, days, ca
 
 def test_a_late_correction_recomputes_its_days_alone(inbox, capsys):
     def move(records):
-        records["volume"][records["instrument_id"] == records["instrument_id"][0]] += 1
+        records["volume"][records["instrument_id"] == outright_id(records)] += 1
         return records
 
     inbox.rewrite(20240226, move)
