@@ -5,13 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from loaders.types import nanoseconds as times
 from pipelines import artefacts
 from pipelines.graph import Graph
 from pipelines.parts import PartList
 from pipelines.published_pointer import CurrentSet
 from pipelines.refresh_settings import RefreshSettings
+from pipelines.steps.feature_set import FeatureSet
 from pipelines.store import Store
 from validation.sanitise import Sanitised
 
@@ -27,7 +30,7 @@ class Delivery:
     many of them; `ordinals`: rule → number of the file → rows of it, to name files. `missing`: session → minutes
     that the data itself shows to be lost, more than were when it was published (of a first delivery all sessions TOGETHER: an
     archive may have a bad day). `lost`: published sessions that are gone. `shrunk`: session → bars that a revision took away.
-    Both are shares of a full session.
+    Both are shares of a full session. `newest`: where the newest bar starts, int64 ns UTC.
     """
 
     changed: tuple[int, ...]
@@ -37,6 +40,7 @@ class Delivery:
     missing: Mapping[int, float]
     lost: tuple[int, ...]
     shrunk: Mapping[int, float]
+    newest: int
 
 
 def delivery(graph: Graph, store: Store, before: CurrentSet | None) -> Delivery:
@@ -61,6 +65,7 @@ def delivery(graph: Graph, store: Store, before: CurrentSet | None) -> Delivery:
         missing=_missing(graph, store, before),
         lost=tuple(session for session in rows if session not in now),
         shrunk={at: (rows[at] - now[at]) / full for at in rows if at in now and now[at] < rows[at]},
+        newest=_newest(store, graph["feature_set"].key),
     )
 
 
@@ -84,6 +89,12 @@ def reasons_against(found: Delivery, limits: RefreshSettings) -> list[str]:
     if fewer := {at: share for at, share in found.shrunk.items() if share > limits.max_missing_share}:
         said.append(f"{_sessions(fewer)} of a full session's bars fewer than published: more than {_share(limits)}")
     return said
+
+
+def ahead_of(newest: int, clock: int) -> str:
+    """Say why bars that start after now (both int64 ns UTC) are refused."""
+    bar, now = (str(np.datetime64(moment // 10**9, "s")) + "Z" for moment in (newest, clock))
+    return f"the newest bar starts at {bar}, and it is {now} by this machine: its clock is wrong, or that of the data"
 
 
 def _share(limits: RefreshSettings) -> str:
@@ -111,6 +122,11 @@ def days_of(store: Store, key: str) -> pd.DataFrame:
     """Return the list of a set's trade dates: session, rows and the key of each."""
     table: pd.DataFrame = artefacts.read_parts(store.verified(key), PartList, "table")
     return table
+
+
+def _newest(store: Store, key: str) -> int:
+    folder = store.verified(key, lambda name: artefacts.belongs_to("bars", name))
+    return int(times(artefacts.read_parts(folder, FeatureSet, "bars")["ts_event"])[-1])
 
 
 def _by_file(rejected: pd.DataFrame) -> dict[str, dict[int, int]]:

@@ -108,7 +108,7 @@ def download(source: Source, folder: Path, max_cost_usd: float, known: Mapping[s
     price = sum(_price(source, wanted, schema) for schema in source.settings.schemas)
     if wanted:
         source.say(f"{len(wanted)} files to fetch, estimated at {price:.4f} USD (refresh.max_cost_usd {max_cost_usd:g})")
-    if price > max_cost_usd:
+    if not price <= max_cost_usd:  # a price that is no number is above every cap
         days = sorted({one.day for one in wanted})
         raise ConfigurationError(
             f"the download of {len(days)} days from {days[0]} to {days[-1]} is estimated at {price:.2f} USD, above "

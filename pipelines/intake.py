@@ -10,9 +10,11 @@ from typing import Any
 
 from loaders.batch import read_manifest
 from loaders.errors import DataError
+from loaders.files import list_any_files
+from loaders.layouts import BARS
 from loaders.records import open_dbn
 from pipelines.configuration import as_tree
-from pipelines.errors import RejectedDataError
+from pipelines.errors import RejectedDataError, UsageError
 from pipelines.input_files import InputFile, input_files
 from pipelines.keys import digest, file_digest
 from pipelines.published_pointer import CurrentSet
@@ -47,7 +49,11 @@ def take_in(settings: Settings, before: CurrentSet | None) -> Intake:
     try:
         groups = input_files(settings)
     except RejectedDataError as error:
-        return _damaged(settings, known, str(error))
+        return _unlisted(settings, known, _damaged(settings, known) or {"": str(error)})
+    except UsageError:
+        if not (strange := _of_other_intervals(settings, known)):
+            raise
+        return _unlisted(settings, known, strange)
     files = named(groups, settings)
     fresh = {name for name, sha256 in files.items() if known.get(name) != sha256}
     readable = {_name(one.path, settings): one.path for group in READ_BY_US for one in groups.get(group, ())}
@@ -102,21 +108,44 @@ def set_aside(settings: Settings, names: Mapping[str, str], run: str) -> tuple[l
     return moved, left
 
 
-def _damaged(settings: Settings, known: Mapping[str, str], said: str) -> Intake:
-    """A file that cannot even be listed: find which, among all that look like data."""
-    folder = Path(settings.data)
-    paths = sorted(path for path in folder.iterdir() if path.name.endswith((".dbn", ".dbn.zst")) and path.is_file())
-    files = {path.name: file_digest(path) for path in paths}
-    fresh = {path.name: path for path in paths if known.get(path.name) != files[path.name]}
-    faults = {name: fault for name, path in fresh.items() if (fault := _fault(path))}
+def _unlisted(settings: Settings, known: Mapping[str, str], faults: Mapping[str, str]) -> Intake:
+    """What arrived where the files cannot even be listed, with what is wrong with some of them."""
+    files = {path.name: file_digest(path) for path in _dbn_files(settings)}
+    fresh = [name for name in files if known.get(name) != files[name]]
     return Intake(
         files=files,
         ordered=(),
         new=tuple(name for name in fresh if name not in known),
         revised=tuple(name for name in fresh if name in known),
         removed=(),
-        faults=faults or {"": said},
+        faults=faults,
     )
+
+
+def _damaged(settings: Settings, known: Mapping[str, str]) -> dict[str, str]:
+    """Find the damaged files among all new and revised ones that look like data: name → what is wrong."""
+    fresh = [path for path in _dbn_files(settings) if known.get(path.name) != file_digest(path)]
+    return {path.name: fault for path in fresh if (fault := _fault(path))}
+
+
+def _of_other_intervals(settings: Settings, known: Mapping[str, str]) -> dict[str, str]:
+    """Find the new files of bars that are longer or shorter than the published ones: name → what is wrong."""
+    try:
+        bars = [one for one in list_any_files(Path(settings.data)) if one.kind == BARS]
+    except DataError:
+        return {}
+    published = {str(one.schema) for one in bars if one.path.name in known}
+    return {
+        one.path.name: f"{one.path}: holds {one.schema}, the published files {', '.join(sorted(published))}; keep one interval "
+        "in a directory"
+        for one in bars
+        if published and one.path.name not in known and one.schema not in published
+    }
+
+
+def _dbn_files(settings: Settings) -> list[Path]:
+    folder = Path(settings.data)
+    return sorted(path for path in folder.iterdir() if path.name.endswith((".dbn", ".dbn.zst")) and path.is_file())
 
 
 def _fault(path: Path) -> str:

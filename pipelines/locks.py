@@ -131,7 +131,7 @@ def _facts(ended: bool) -> bytes:
 
 
 def _age(since: str) -> str:
-    seconds = int((datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds())
+    seconds = max(0, int((datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()))  # a clock may go back
     return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"
 
 

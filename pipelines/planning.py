@@ -28,6 +28,15 @@ def note_code(graph: Graph, store: Store) -> None:
             store.files.write(path, json.dumps(code).encode())
 
 
+def definitions(store: Store, digest: str) -> dict[str, str]:
+    """Return the definitions behind a hash of code that `note_code` kept; nothing where they are not known."""
+    try:
+        found = json.loads(store.files.read(f"code/{digest}.json") or b"")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def plan(graph: Graph, store: Store) -> tuple[PlannedTask, ...]:
     """Look every key up in the store; reads manifests only."""
     return tuple(_planned(task, store) for task in graph.tasks)
@@ -49,7 +58,7 @@ def _differences(before: Mapping[str, Any], task: Task, store: Store) -> list[st
     old, new = before.get("parts", {}), task.parts
     reasons = []
     if old.get("code") != new["code"]:
-        reasons.append("code changed" + _which(_code(store, str(old.get("code"))), task.code.definitions))
+        reasons.append("code changed" + _which(definitions(store, str(old.get("code"))), task.code.definitions))
     changed = _changed(old.get("configuration", {}), new["configuration"])
     if changed:
         reasons.append(f"configuration changed: {', '.join(changed)}")
@@ -59,14 +68,6 @@ def _differences(before: Mapping[str, Any], task: Task, store: Store) -> list[st
     if old.get("libraries") != new["libraries"]:
         reasons.append("library versions changed: " + ", ".join(_changed(old.get("libraries", {}), new["libraries"])))
     return reasons
-
-
-def _code(store: Store, digest: str) -> dict[str, str]:
-    try:
-        found = json.loads(store.files.read(f"code/{digest}.json") or b"")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _which(old: Mapping[str, str], new: Mapping[str, str]) -> str:

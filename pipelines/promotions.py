@@ -8,7 +8,7 @@ The keys of all artefacts that scoring reads stand in the pointer, so that no ev
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pipelines import artefacts
@@ -16,12 +16,12 @@ from pipelines.configuration import nearest
 from pipelines.errors import StoreError, UsageError
 from pipelines.job_records import JOBS
 from pipelines.records import read_records
+from pipelines.scored_code import LINEAR, POLICY, STRATEGY, code_of_tasks, codes_of_run, require_same
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.sweeping import StrategyRanking
 from pipelines.store import Store
 from training.folds import Fold
 
-STRATEGY, POLICY, LINEAR = "strategy", "policy", "linear"
 SEED = "dqn seed "  # what the report calls a policy
 
 
@@ -33,7 +33,8 @@ class Promoted:
     normaliser travels with it. `parameters` and `start` (the warm-up of the sweep's whole grid) are a strategy's. `since`
     is the fold's first test bar: the account starts flat there, as in the evaluation, and scoring goes on from it. `names`
     are the features that a policy or linear model reads. `anyway` is the reason that was given for promoting a model that
-    does not beat flat.
+    does not beat flat. `code`: task → hash of the code that the run computed the model's positions with; `data_code`: node →
+    hash of the code that the run made its data with.
     """
 
     name: str
@@ -52,6 +53,8 @@ class Promoted:
     words: str
     anyway: str
     at: str
+    code: dict[str, str] = field(default_factory=dict)
+    data_code: dict[str, str] = field(default_factory=dict)
 
 
 def read_promoted(store: Store, name: str) -> Promoted:
@@ -100,11 +103,14 @@ def find_model(store: Store, run: str, model: str, fold: int | None, name: str, 
     for task in wanted:
         if store.manifest(tasks[task]) is None:
             raise UsageError(f"{task} of run {record['run']} is no longer in the store; run the fold again")
+    code = code_of_tasks(store, tasks, number, kind, model)
+    require_same(store, record["run"], kind, model, code)
     return Promoted(
         name=name, run=record["run"], fold=number, model=model, kind=kind, parameters=best, start=start,
         since=bars["ts_event"].iloc[fold_rows.test[0]].isoformat(), artefacts={task: tasks[task] for task in wanted},
         feature_set=tasks["feature_set"], names=list(_field(store, tasks, "feature_set", FeatureSet, "names")),
         configuration=record["configuration"], beats_flat=beats, words=words, anyway=anyway, at=at,
+        code=code, data_code=codes_of_run(store, tasks),
     )  # fmt: skip
 
 

@@ -25,7 +25,8 @@ class CurrentSet:
     `at` and `run`: when and by which record it was published. `fingerprint` names files, configuration and code together.
     `files`: name → sha256. `last_bar` is the start of its newest bar, ISO 8601; `volumes` what each contract traded in its
     newest session, `missing` what share of a
-    full session's minutes each session lacked (those that lacked none are left out).
+    full session's minutes each session lacked (those that lacked none are left out). `code`: node → hash of its code, and
+    `configuration` what of it the data depends on.
     """
 
     feature_set: str
@@ -41,6 +42,8 @@ class CurrentSet:
     contract: str
     volumes: dict[str, int] = field(default_factory=dict)
     missing: dict[str, float] = field(default_factory=dict)
+    code: dict[str, str] = field(default_factory=dict)
+    configuration: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

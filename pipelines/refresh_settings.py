@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pipelines.store_files import is_plain_name
 
 NO_DOWNLOAD, DATABENTO = "none", "databento"
+WEB = ("http://", "https://")  # what a hook that is no command begins with
+HOOKS = ("on_success", "on_failure", "on_poisoned", "on_stale")
 DAY_SCHEMAS = ("ohlcv-1s", "ohlcv-1m", "ohlcv-1h", "trades", "tbbo", "mbp-10", "definition", "statistics")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -57,7 +59,8 @@ class RefreshSettings:
     `max_missing_share` of a full session's minutes, and a revision may lose as many of its bars; at most
     `max_lost_sessions` may disappear. `refused` is the folder below the data folder that a refused file is moved to (empty:
     it stays). `stale_sessions`: the newest bar is stale when more sessions than these have ended since. The hooks are
-    argument lists, run without a shell, with the result as JSON on stdin, for at most `hook_seconds`.
+    argument lists, run without a shell, with the result as JSON on stdin, or one address of the web each, which it is sent
+    to, for at most `hook_seconds`.
     """
 
     name: str = ""
@@ -88,5 +91,9 @@ class RefreshSettings:
                 raise ValueError(f"refresh.{name} is {getattr(self, name)!r}, must be a plain name without / and leading dots")
         if not self.max_cost_usd >= 0:
             raise ValueError(f"refresh.max_cost_usd is {self.max_cost_usd}, must be 0 or more")
+        for name in HOOKS:
+            hook = getattr(self, name)
+            if len(hook) > 1 and hook[0].startswith(WEB):
+                raise ValueError(f"refresh.{name} has {len(hook)} words, must be one where the first is an address of the web")
         if not self.hook_seconds > 0:
             raise ValueError(f"refresh.hook_seconds is {self.hook_seconds}, must be above 0")

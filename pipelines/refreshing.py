@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pipelines.errors import ExitCode, NodeError, UsageError, WalkfoldError
@@ -19,6 +20,7 @@ from pipelines.store import Store
 from pipelines.store_leases import held
 
 FILES_OF_A_SESSION = 4  # Friday evening to Monday, in files of a UTC day
+OF_DATA = ("instrument", "features", "exogenous", "bar_seconds")  # of the configuration, what a set is compared by
 NOTHING_NEW, PUBLISHED, POISONED, TAKEN_BACK = "nothing new", "published", "poisoned", "taken back"
 
 
@@ -63,7 +65,7 @@ def refreshed(job: Job) -> dict[str, Any]:
 
 def described(found: CurrentSet | None) -> dict[str, Any] | None:
     """A published set as a result shows it: without its files and sessions."""
-    hidden = ("files", "missing")
+    hidden = ("files", "missing", "code", "configuration")
     return None if found is None else {name: value for name, value in asdict(found).items() if name not in hidden}
 
 
@@ -132,33 +134,44 @@ def _computed(job: Job, before: Pointer, intake: Intake, mark: str) -> dict[str,
 
 
 def _judged(job: Job, before: Pointer, intake: Intake, mark: str, graph: Graph) -> dict[str, Any]:
-    from pipelines.deliveries import delivery, files_to_blame, reasons_against
+    from pipelines.deliveries import ahead_of, delivery, files_to_blame, reasons_against
 
     try:
         job.compute(graph, job.record)
     except NodeError as error:
         if error.exit_code is not ExitCode.DATA_REJECTED:
             raise
-        return _refused(job, before, mark, [str(error)], {})
+        return _refused(job, before, mark, [str(error)], {}, _read_by(error, intake))
     found = delivery(graph, job.store, before.current)
     if not (intake.new or intake.revised or intake.removed):  # another configuration or code may well make fewer bars
         found = replace(found, lost=(), shrunk={})
+    if found.newest > (clock := time.time_ns()):  # not remembered: the clock may be what is wrong
+        return _refused(job, before, None, [ahead_of(found.newest, clock)], {})
     if against := reasons_against(found, job.settings.refresh):
         fresh = {*intake.new, *intake.revised}
         blamed = files_to_blame(found, job.settings.refresh, intake.ordered, fresh)
         return _refused(job, before, mark, against, dict.fromkeys(blamed, against[0]))
     job.holding.require()  # a refresh that slept through its lock must not undo what its successor published
-    publish(job.store, job.name, new_set(graph, job.store, intake.files, mark, job.record.run))
+    publish(job.store, job.name, new_set(graph, job, intake.files, mark))
     return {"status": PUBLISHED, "reasons": [], "changed_sessions": len(found.changed), "rejected": dict(found.rejected)}
 
 
 def _refused(
-    job: Job, before: Pointer, mark: str | None, reasons: Sequence[str], blamed: Mapping[str, str]
+    job: Job,
+    before: Pointer,
+    mark: str | None,
+    reasons: Sequence[str],
+    blamed: Mapping[str, str],
+    doubtful: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Leave what is published, remember the refusal, and move new files that are to blame out of the way."""
+    """Leave what is published, remember the refusal, and move new files that are to blame out of the way.
+
+    `doubtful` files (name → why they are not moved) stay.
+    """
     known = before.current.files if before.current else {}
     movable = {name: reason for name, reason in blamed.items() if before.current and name and name not in known}
     moved, left = set_aside(job.settings, movable, job.record.run)
+    left.update(doubtful)
     for name in set(blamed) - set(movable) - {""}:
         left[name] = "a revision of a published file" if name in known else "nothing is published yet"
     if mark and not moved:
@@ -166,13 +179,23 @@ def _refused(
     return {"status": POISONED, "reasons": list(reasons), "set_aside": moved, "left": left}
 
 
-def new_set(graph: Graph, store: Store, files: Mapping[str, str], mark: str, run: str) -> CurrentSet:
+def _read_by(error: NodeError, intake: Intake) -> dict[str, str]:
+    """The new file that a node rejected, if it reads one: it may be foreign, or what it needs may still come."""
+    place = dict(pair.partition("=")[::2] for pair in error.partition.split(","))
+    name = dict(enumerate(intake.ordered)).get(int(place.get("file", "-1")), "")
+    return {name: "it may be another's, or its definitions may still come"} if name in intake.new else {}
+
+
+def new_set(graph: Graph, job: Job, files: Mapping[str, str], mark: str) -> CurrentSet:
     """Describe the computed feature set of a graph as the one to publish."""
     from pipelines import artefacts
+    from pipelines.configuration import as_tree
     from pipelines.deliveries import days_of, missing_shares
+    from pipelines.scored_code import codes_of
     from pipelines.steps.feature_set import FeatureSet
 
-    key = graph["feature_set"].key
+    store, key = job.store, graph["feature_set"].key
+    tree = as_tree(job.settings)
     days = days_of(store, graph["feature_days"].key)
     bars = artefacts.read_parts(store.verified(key), FeatureSet, "bars")
     last = bars.iloc[-1]
@@ -181,7 +204,7 @@ def new_set(graph: Graph, store: Store, files: Mapping[str, str], mark: str, run
         feature_days=graph["feature_days"].key,
         fingerprint=mark,
         at=now(),
-        run=run,
+        run=job.record.run,
         files=dict(files),
         sessions=len(days),
         rows=len(bars),
@@ -190,6 +213,8 @@ def new_set(graph: Graph, store: Store, files: Mapping[str, str], mark: str, run
         contract=str(last["contract"]),
         volumes=_volumes(graph, store, int(last["session"]), int(last["expiry"])),
         missing={str(session): share for session, share in missing_shares(graph, store).items()},
+        code=codes_of(graph),
+        configuration={name: tree[name] for name in OF_DATA},
     )
 
 

@@ -45,9 +45,10 @@ def schedule(name: str, at: str, words: Sequence[str], folder: Path) -> Schedule
         name_only = secret[0].partition("=")[0]
         raise UsageError(f"{name_only} would stand in the timer for others to read: set it in the environment")
     command = [sys.executable, "-m", "pipelines.cli", "refresh", *words]
-    unit = f"walkfold-refresh-{name}"
+    unit = re.sub(r"[^A-Za-z0-9:_.-]", "-", f"walkfold-refresh-{name}")
+    place = str(folder).replace("%", "%%")  # the rest of the line is the path: quotes would be part of it
     service = (
-        f"[Unit]\nDescription=walkfold refresh of {name}\n\n[Service]\nType=oneshot\nWorkingDirectory={_systemd(str(folder))}\n"
+        f"[Unit]\nDescription=walkfold refresh of {name}\n\n[Service]\nType=oneshot\nWorkingDirectory={place}\n"
         f"# DATABENTO_API_KEY=… and the store's credentials belong into this file, readable by you alone\n"
         f"EnvironmentFile=-{SECRETS}\nExecStart={' '.join(_systemd(word) for word in command)}\n"
         "# 2: usage, 3: a delivery was refused, 5: another refresh runs; none of them gets better by trying again at once\n"
@@ -57,8 +58,8 @@ def schedule(name: str, at: str, words: Sequence[str], folder: Path) -> Schedule
         f"[Unit]\nDescription=walkfold refresh of {name} every day\n\n[Timer]\nOnCalendar=*-*-* {at}:00\nPersistent=true\n\n"
         "[Install]\nWantedBy=timers.target\n"
     )
-    line = shlex.join(command).replace("%", r"\%")
-    cron = f"{int(found[2])} {int(found[1])} * * * cd {shlex.quote(str(folder))} && {line}"
+    line = f"cd {shlex.quote(str(folder))} && {shlex.join(command)}".replace("%", r"\%")  # a bare % ends the line for cron
+    cron = f"{int(found[2])} {int(found[1])} * * * {line}"
     enable = f"systemctl --user daemon-reload && systemctl --user enable --now {unit}.timer"
     return Schedule(unit, service, timer, cron, enable)
 

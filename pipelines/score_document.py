@@ -14,11 +14,16 @@ from loaders.sessions import day_numbers
 from pipelines.freshness import sessions_since
 from pipelines.promotions import Promoted
 from pipelines.published_pointer import CurrentSet
+from pipelines.refreshing import OF_DATA
 from pipelines.scoring import Scored, Terms
 from pipelines.settings import Settings
 from pipelines.steps.feature_set import FeatureSet
 
-COMPARED = ("instrument", "features", "exogenous", "bar_seconds", "execution")
+MONEY = (
+    "instrument.costs", "instrument.contract.multiplier", "instrument.contract.currency",
+    "instrument.contract.fee_per_contract",
+)  # fmt: skip
+COMPARED = (*OF_DATA, "execution")
 
 
 def score_document(
@@ -75,6 +80,10 @@ def _warnings(
     limit = settings.refresh.stale_sessions
     tree = as_tree(settings)
     changed = [leaf for name in COMPARED for leaf in differing(promoted.configuration.get(name), tree.get(name), name)]
+    apart = [leaf for name, value in published.configuration.items()
+             for leaf in differing(promoted.configuration.get(name), value, name)
+             if leaf not in changed and not leaf.startswith(MONEY)]  # fmt: skip
+    code = sorted(node for node, was in promoted.data_code.items() if published.code.get(node, was) != was)
     found = [
         (age > limit, f"stale data: {age} sessions have ended since the last bar, more than refresh.stale_sessions {limit}"),
         (bool(last["masked"]), "the newest bar is masked by layer 2: its price is doubtful, a backtest would not fill on it"),
@@ -83,6 +92,8 @@ def _warnings(
         (not np.isfinite(scored.target[-1]), "the model has no target yet: its indicators are not defined on the newest bar"),
         (not promoted.beats_flat, f"promoted anyway ({promoted.anyway}): the report says \"{promoted.words}\""),
         (bool(changed), f"the configuration differs from that of run {promoted.run}: {', '.join(changed)}"),
+        (bool(apart), f"the published set was made with another configuration than run {promoted.run}: {', '.join(apart)}"),
+        (bool(code), f"the published set was made by other code than that of run {promoted.run}: {', '.join(code)}"),
     ]
     return [text for holds, text in found if holds] + _roll_due(published, last, settings)
 

@@ -10,7 +10,8 @@ from kernels.execution import Costs, Execution, Instrument
 from kernels.portfolio import whole_contracts
 from pipelines import artefacts
 from pipelines.errors import UsageError
-from pipelines.promotions import LINEAR, STRATEGY, Promoted
+from pipelines.promotions import Promoted
+from pipelines.scored_code import LINEAR, STRATEGY
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.fold_rows import NormalisedFeatures
 from pipelines.store import Store

@@ -50,4 +50,4 @@ def execute(options: Options) -> int:
 
 
 def _short(row: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in row.items() if name not in ("configuration", "names")}
+    return {name: value for name, value in row.items() if name not in ("configuration", "names", "code", "data_code")}

@@ -154,4 +154,4 @@ def _print(options: Options, document: Mapping[str, Any]) -> None:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(current().text(text) + "\n")  # a server's or a hook's own words may hold anything

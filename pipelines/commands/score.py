@@ -44,10 +44,12 @@ def execute(options: Options) -> int:
 def _scored(store: Store, promoted: Any, published: Any, settings: Settings) -> dict[str, Any]:
     from pipelines import artefacts
     from pipelines.score_document import score_document
+    from pipelines.scored_code import require_same
     from pipelines.scoring import Terms, score
     from pipelines.steps.feature_set import FeatureSet
     from pipelines.store_leases import held
 
+    require_same(store, promoted.run, promoted.kind, promoted.model, promoted.code)
     run = build_settings(promoted.configuration)
     terms = Terms(run.instrument.contract, run.instrument.costs, run.execution, run.capital)
     with held(store, [published.feature_set, *promoted.artefacts.values()]):

@@ -23,7 +23,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 @dataclass
 class State:
-    """`files`: (schema, date) → content; `conditions`: date → text; `faults`: what the next requests for data get instead."""
+    """`files`: (schema, date) → content; `conditions`: date → text; `faults`: what the next requests for data get instead.
+
+    `said` is the server's message in answers that are errors.
+    """
 
     files: dict = field(default_factory=dict)
     conditions: dict = field(default_factory=dict)
@@ -31,6 +34,7 @@ class State:
     end: str = "2024-03-12T00:00:00.000000000Z"
     cost_a_day: float = 0.01
     key: str = "db-test-key"
+    said: str = "no"
     faults: deque = field(default_factory=deque)
     asked: list = field(default_factory=list)
     url: str = ""
@@ -119,7 +123,7 @@ def running_server(certificate: Path):
             return self.send(content, "application/octet-stream")
 
         def fail(self, status, case, headers=None):
-            detail = {"case": case, "message": "no", "status_code": status, "docs": "", "payload": None}
+            detail = {"case": case, "message": state.said, "status_code": status, "docs": "", "payload": None}
             self.send(json.dumps({"detail": detail}).encode(), status=status, headers=headers)
 
         def send(self, content, kind="application/json", status=200, headers=None):

@@ -15,6 +15,7 @@ from pipelines.published_pointer import Pointer, read_pointer
 from pipelines.store import Store
 
 OHLCV = np.dtype(dbn.OHLCVMsg._dtypes)
+SCHEMA_AT = 24  # the byte of the metadata where the number of the schema stands
 MINUTE = 60_000_000_000
 
 
@@ -55,14 +56,18 @@ class Inbox:
         for day in days:
             shutil.copy(self.source / self.path(day).name, self.folder)
 
-    def rewrite(self, day: int, change) -> None:
-        """Deliver a day whose records `change` has changed: it gets them all and returns those to write."""
+    def rewrite(self, day: int, change, schema: int | None = None) -> None:
+        """Deliver a day whose records `change` has changed: it gets them all and returns those to write.
+
+        `schema` is the number of the schema that the file says it holds, if another one.
+        """
         source = self.source / self.path(day).name
         with source.open("rb") as stream:
             content = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True).read()
         head = read_metadata(source).head_bytes
         records = change(np.frombuffer(content[head:], dtype=OHLCV).copy())
-        self.path(day).write_bytes(frame(content[:head]) + frame(records.tobytes()))
+        named = content[:SCHEMA_AT] + schema.to_bytes(2, "little") + content[SCHEMA_AT + 2 : head] if schema else content[:head]
+        self.path(day).write_bytes(frame(named) + frame(records.tobytes()))
 
     def refresh(self, capsys, *words: str) -> tuple[int, dict]:
         code = main(["refresh", *self.words, *words, "--json", "--quiet"])

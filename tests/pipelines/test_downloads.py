@@ -91,6 +91,24 @@ def test_a_price_above_the_cap_fetches_nothing(server, tmp_path):
     assert calls(server, "timeseries.get_range") == [] and list(tmp_path.iterdir()) == []
 
 
+def test_a_price_that_is_no_number_fetches_nothing(server, tmp_path):
+    server.cost_a_day = float("nan")
+    with pytest.raises(ConfigurationError, match="estimated at nan USD, above"):
+        fetch(server, tmp_path)
+    assert calls(server, "timeseries.get_range") == []
+
+
+def test_what_a_server_says_is_told_without_the_key(server, tmp_path, capsys):
+    server.said = "no such key as db-test-key"
+    server.faults.extend([503, 503, 422])
+    places = (f"data={tmp_path / 'data'}", f"store={tmp_path / 'store'}")
+    assert main(["refresh", *places, *words(server)]) == 4
+    told = capsys.readouterr()
+    assert "no such key as (redacted); try 2 of 5" in told.err and "refuses the request (422)" in told.err
+    kept = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    assert "db-test-key" not in told.out + told.err + kept and "no such key as" in kept
+
+
 def test_days_that_are_not_complete_or_not_there_wait(server, tmp_path):
     server.conditions["2024-02-28"] = "pending"
     server.conditions["2024-02-29"] = "missing"

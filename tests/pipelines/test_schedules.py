@@ -30,18 +30,26 @@ def test_it_writes_the_units_where_systemd_looks_for_a_users(tmp_path, monkeypat
     service = (folder / "walkfold-refresh-NQ.service").read_text()
     assert f"ExecStart={sys.executable} -m pipelines.cli refresh instrument=NQ --json" in service
     assert "WantedBy=timers.target" in (folder / "walkfold-refresh-NQ.timer").read_text()
-    if shutil.which("systemd-analyze"):
-        done = subprocess.run(
-            ["systemd-analyze", "verify", "--user", *answer["written"]], capture_output=True, text=True, check=False
-        )
-        assert "walkfold" not in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize(("name", "folder"), [("ES", "work"), ("my ES@1", "a $x %h 'q \"folder")])
+def test_systemd_finds_nothing_wrong_with_the_units(tmp_path, monkeypatch, name, folder):
+    (tmp_path / folder).mkdir()
+    words = ["data=a b", "store=100%/$HOME", "refresh.on_failure=['mail','it']"]
+    made = schedule(name, "06:30", words, tmp_path / folder)
+    units = [str(path) for path in made.write(tmp_path / "units")]
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    done = subprocess.run(["systemd-analyze", "verify", "--user", *units], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_words_with_spaces_and_signs_stay_one_word(tmp_path):
     words = ["data=a b", "store=100%/$HOME", 'refresh.on_failure=["mail","it\'s"]']
-    made = schedule("ES", "06:30", words, tmp_path / "my work")
+    made = schedule("ES", "06:30", words, tmp_path / "my 5% work")
+    assert "%" not in made.cron.replace("\\%", ""), "a bare % is the end of a line of a crontab"
     line = made.cron.split("* * * ", 1)[1].replace("\\%", "%")
-    begin = ["cd", str(tmp_path / "my work"), "&&", sys.executable, "-m", "pipelines.cli", "refresh"]
+    begin = ["cd", str(tmp_path / "my 5% work"), "&&", sys.executable, "-m", "pipelines.cli", "refresh"]
     assert shlex.split(line) == [*begin, *words]
     assert '"data=a b"' in made.service and "store=100%%/$$HOME" in made.service
 

@@ -20,10 +20,15 @@ from pipelines.published_pointer import current_set
 from pipelines.records import read_records
 from pipelines.report.types import Evaluation
 from pipelines.score_document import differing, score_document
+from pipelines.scored_code import code_now
 from pipelines.scoring import Terms, first_row, score
 from pipelines.steps.feature_set import FeatureSet
+from pipelines.steps.fold_rows import NormalisedFeatures
 from pipelines.steps.modelling import LinearResult
 from pipelines.store import Store
+from training.evaluation import policy_positions
+from training.policy import Policy
+from validation.normalise import normalise
 
 MODELS = ("ema_cross", "zscore_reversion", "donchian_breakout", "linear", "dqn seed 0")
 
@@ -134,6 +139,22 @@ def test_what_was_normalised_travels_with_the_fold(place, run, published):
     assert not np.array_equal(*targets, equal_nan=True)
     with pytest.raises(UsageError, match="not the same ones in the same order"):
         score(Store(place), one, dataclasses.replace(published, names=published.names[::-1]), terms(one))
+
+
+def test_a_first_bar_that_cannot_be_filled_is_what_it_is_in_the_backtest(place, run, published):
+    store, one = Store(place), promoted(place, run, "dqn seed 0")
+    first = first_row(published.bars, one.since)
+    bars = published.bars.copy()
+    bars.loc[first - 3 : first, "masked"] = True
+    bars.loc[first - 4, ["open", "high", "low", "close"]] *= 1.05  # what the account is marked to until it can fill
+    doubtful = dataclasses.replace(published, bars=bars)
+    scored = score(store, one, doubtful, terms(one)).target[first:]
+    parts = {task.partition("[")[0]: store.verified(key) for task, key in one.artefacts.items()}
+    scale = artefacts.read_parts(parts["normalised"], NormalisedFeatures)
+    z, _ = normalise(np.asarray(published.features), scale.normaliser, scale.limit, published.names, None, published.valid)
+    policy, rows, money = artefacts.read_parts(parts["policy"], Policy), (first, len(bars)), terms(one)
+    backtest = policy_positions(policy, z, bars, rows, money.contract, money.costs, money.execution)
+    assert scored.tobytes() == backtest[first:].tobytes()
 
 
 def test_data_without_the_models_first_bar_is_told(published):
@@ -273,6 +294,67 @@ def test_every_doubt_about_the_newest_bar_is_a_warning(place, run, published, sm
     quiet, last_week = dataclasses.replace(pointer, volumes={"ESM4": 12}), dataclasses.replace(published, bars=near)
     late = score_document(one, quiet, last_week, whole, terms(one), settings)
     assert "roll due: ESM4 stops trading in 7 days" in late["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("model", "changed"),
+    [
+        ("donchian_breakout", "kernels.strategies:donchian_breakout"),
+        ("dqn seed 1", "validation.normalise:normalise"),
+        ("linear", "training.linear:linear_positions"),
+    ],
+)
+def test_a_model_whose_code_changed_since_its_run_is_neither_promoted_nor_scored(
+    place, run, small_settings, capsys, tmp_path, model, changed
+):
+    store = Store(tmp_path / "store")
+    shutil.copytree(place, store.root)
+    promote(store, promoted(store.root, run, model))
+    assert command(capsys, store.root, small_settings, "score")[0] == 0
+    for code in read_promoted(store, "ES").code.values():
+        was = json.loads(store.files.read(f"code/{code}.json"))
+        other = {**was, "kernels.opcodes:nobody_asked": "0", **({changed: "0" * 64} if changed in was else {})}
+        store.files.write(f"code/{code}.json", json.dumps(other).encode())
+    positions = store.files.lines("scores/ES.jsonl")
+    for words in (("score",), ("promote", run, model, "--anyway", "reason=x")):
+        code, answer = command(capsys, store.root, small_settings, *words)
+        assert code == 2 and f"the code of {model} is not that which run {run} evaluated: {changed};" in answer["error"]
+    assert store.files.lines("scores/ES.jsonl") == positions
+    promote(store, dataclasses.replace(read_promoted(store, "ES"), code={}))
+    code, answer = command(capsys, store.root, small_settings, "score")
+    assert code == 2 and f"which code run {run} evaluated {model} by is no longer known" in answer["error"]
+
+
+def test_the_code_of_ones_own_strategy_counts_with_all_it_calls_and_comments_do_not(tmp_path, monkeypatch):
+    (tmp_path / "own_coded.py").write_text("from own_called import made\n\n\ndef mine():\n    return made()\n")
+    called = "from kernels.strategies import ema_cross\n\n\ndef made():\n    return ema_cross()\n"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    seen = []
+    for text in (called, f"# why\n{called}", called.replace("ema_cross", "donchian_breakout")):
+        (tmp_path / "own_called.py").write_text(text)
+        seen.append(code_now("strategy", "own_coded:mine"))
+    assert seen[0] == seen[1] != seen[2]
+    assert {name for name in seen[0] if seen[0][name] != seen[2].get(name)} >= {"own_called:made"}
+
+
+def test_a_set_of_other_code_or_configuration_than_the_models_run_is_told(place, run, published, small_settings):
+    store, settings = Store(place), load_settings(list(small_settings))
+    one, pointer = promoted(place, run, "linear"), current_set(store, "ES")
+    whole = score(store, one, published, terms(one))
+
+    def said(pointer) -> str:
+        return "\n".join(score_document(one, pointer, published, whole, terms(one), settings)["warnings"])
+
+    assert "feature_days" in pointer.code and "the published set" not in said(pointer)
+    assert f"by other code than that of run {run}: feature_days" in said(
+        dataclasses.replace(pointer, code={**pointer.code, "feature_days": "0", "new_node": "1"})
+    )
+    other = load_settings([*small_settings, "instrument.limits.feature=4.5", "instrument.costs.slippage_ticks=3"])
+    made = {name: as_tree(other)[name] for name in pointer.configuration}
+    text = said(dataclasses.replace(pointer, configuration=made))
+    assert f"the published set was made with another configuration than run {run}: instrument.limits.feature" in text
+    assert "slippage" not in text
 
 
 def test_differences_of_configurations_are_named():
