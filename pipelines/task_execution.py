@@ -18,6 +18,7 @@ from kernels.calibration import Calibration
 from pipelines import artefacts
 from pipelines.errors import CorruptArtefactError, ExitCode, NodeError, StoreError
 from pipelines.graph import Source, Task
+from pipelines.interrupts import go_on
 from pipelines.machine import PARAMETER, Machine, facts_of, kept
 from pipelines.measuring import Stopwatch, device_bytes, noted_warnings, peak_bytes, restart_peaks
 from pipelines.node import Retries
@@ -172,6 +173,7 @@ def _perform(store: Store, assignment: Assignment, machine: Machine, watch: Stop
 
 def _computed(assignment: Assignment, arguments: Mapping[str, Any], machine: Machine) -> Any:
     value = computed(assignment.function, arguments, assignment.pieces, assignment.pieces_count, machine.facts)
+    go_on()  # what a node made of an interrupt that it caught is not its result
     if assignment.gate is not None:
         assignment.gate(value, BEFORE_WRITE)
     return value
