@@ -51,6 +51,12 @@ def heard(to_the_end: bool) -> Iterator[None]:
             exec("")
 
 
+def require_no_interrupt(error: BaseException) -> None:
+    """Raise an error that is the person's Ctrl-C, which only the main thread gets, and not a node's own."""
+    if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+        raise error
+
+
 def go_on() -> None:
     """Raise KeyboardInterrupt where an interrupt has been asked for: again, if something has swallowed the first.
 
