@@ -25,6 +25,8 @@ def bar_inputs(bars: pd.DataFrame) -> BarInputs:
     opened, close = _column(bars, "open"), _column(bars, "close")
     executable = np.isfinite(opened) & np.isfinite(close)
     if "masked" in bars.columns:
+        for bar in np.flatnonzero(bars["masked"].isna().to_numpy())[:1]:
+            raise BarsError(f"bar {bar_label(bars, int(bar))}: masked is missing; it is True or False")
         executable &= ~bars["masked"].to_numpy(dtype=bool)
     old_price = _column(bars, "old_price") if "old_price" in bars.columns else np.full(len(bars), np.nan)
     _check_rolls(bars, old_price)

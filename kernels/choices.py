@@ -13,15 +13,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.best import best_row, ranked
 from kernels.expressions import param, scan
-from kernels.grid import GridError, combinations
-from kernels.metrics import ALL_METRICS, MetricError, ranking
+from kernels.grid import GridError, combinations, explicit, listed
+from kernels.metrics import ALL_METRICS, undefined
 from kernels.opcodes import F64
 from kernels.result import SweepResult
 from kernels.strategy import Strategy
 from kernels.sweep import sweep, warm_up
-from kernels.values import Value, where
-from kernels.walks import open_leaves, parameters
+from kernels.values import Value, constant, where
+from kernels.walks import nodes, open_leaves, parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +46,11 @@ class ChoiceResults:
 
     def ranking(self, metric: str) -> NDArray[np.int64]:
         """Rows of the table from best to worst over all choices; ties in the table's order; NaN is left out."""
-        if metric not in self.table.columns:
-            raise MetricError(f"metric {metric!r} is not in the table: it has {', '.join(self.table.columns)}")
-        return ranking(metric, self.table[metric].to_numpy(dtype=np.float64))
+        return ranked(self.table, metric)
 
     def best(self, metric: str) -> pd.Series:
         """The table's best row; raises ``MetricError`` where the metric is NaN throughout."""
-        order = self.ranking(metric)
-        if len(order) == 0:
-            undefined = ALL_METRICS[metric].undefined
-            raise MetricError(f"no best {metric}: it is NaN for all {len(self.table)} combinations (NaN for: {undefined})")
-        return self.table.iloc[int(order[0])]
+        return best_row(self.table, metric, undefined)
 
     def trace(self, row: int) -> pd.DataFrame:
         """One combination bar by bar, as ``SweepResult.trace`` gives it."""
@@ -69,10 +64,10 @@ class ChoiceResults:
 
 def sweep_choices(
     make: Callable[..., Strategy],
-    choices: Mapping[str, Mapping[str, Value]],
+    choices: Mapping[str, Mapping[str, Any]],
     bars: pd.DataFrame,
     *,
-    grid: Mapping[str, Sequence[Any]],
+    grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | pd.DataFrame | None = None,
     start: int | None = None,
     **settings: Any,
 ) -> ChoiceResults:
@@ -80,20 +75,20 @@ def sweep_choices(
 
     ``choices``: axis → name → expression, e.g. ``{"signal": {"rsi": rsi(...), "zscore": zscore(...)}}``. Order: choices
     that are programs first, then those that are rows, then the grid, the last axis of each fastest. Each choice takes the
-    axes of ``grid`` that it reads; one that no choice reads raises ``GridError``. All start at the longest warm-up of all,
-    so that they are scored over the same bars. ``settings`` are ``sweep``'s.
+    axes of ``grid`` that it reads (of explicit combinations: those columns, each combination of them once); one that no
+    choice reads raises ``GridError``. All start at the longest warm-up of all, so that they are scored over the same
+    bars. ``settings`` are ``sweep``'s. Strategies without parameters are choices of the target, without a grid.
     """
-    for axis, options in choices.items():
-        if not options:
-            raise GridError(f"choices: the axis {axis!r} is empty; give it at least one expression")
-    rows = {axis: options for axis, options in choices.items() if all(map(_is_row, options.values()))}
+    choices = {axis: _expressions(axis, options) for axis, options in choices.items()}
+    axes = listed({} if grid is None else grid)
+    rows = {axis: options for axis, options in choices.items() if _rows_alone(options)}
     programs = {axis: options for axis, options in choices.items() if axis not in rows}
     chosen = [dict(zip(programs, name, strict=True)) for name in itertools.product(*programs.values())]
     picks = {axis: _pick(axis, list(options.values())) for axis, options in rows.items()}
     made = [make(**{axis: choices[axis][name] for axis, name in one.items()}, **picks) for one in chosen]
-    _check(grid, choices, made)
-    axes = {**{axis: list(range(len(options))) for axis, options in rows.items()}, **grid}
-    tables = [combinations(axes, strategy) for strategy in made]
+    _check(axes, choices, rows, made)
+    numbers = {axis: list(range(len(options))) for axis, options in rows.items()}
+    tables = [_combinations(numbers, axes, strategy) for strategy in made]
     longest = max(warm_up(strategy, table) for strategy, table in zip(made, tables, strict=True))
     first = longest if start is None else start
     parts = tuple(
@@ -101,12 +96,34 @@ def sweep_choices(
         for one, strategy, table in zip(chosen, made, tables, strict=True)
     )
     labels = {axis: list(options) for axis, options in rows.items()}
-    return ChoiceResults(parts, _joined(parts, list(choices), list(grid), labels))
+    return ChoiceResults(parts, _joined(parts, list(choices), list(axes), labels))
+
+
+def _expressions(axis: str, options: Any) -> dict[str, Value]:
+    if not isinstance(options, Mapping) or not options:
+        raise GridError(f"choices: the axis {axis!r} is {options!r:.60}; give it {{name: expression}}, at least one")
+    return {str(name): constant(option) for name, option in options.items()}
 
 
 def _is_row(option: Value) -> bool:
     """Whether the expression is a number that depends on data alone."""
     return option.type == F64 and not parameters(option) and not open_leaves(option)
+
+
+def _rows_alone(options: Mapping[str, Value]) -> bool:
+    """Whether the choices are a family of rows; numbers alone are not, for a stop may be chosen from them."""
+    reads_data = any(node.op == "col" for node in nodes(*options.values()))
+    return reads_data and len(options) > 1 and all(map(_is_row, options.values()))
+
+
+def _combinations(rows: Mapping[str, Sequence[int]], grid: Any, strategy: Strategy) -> pd.DataFrame:
+    if not isinstance(grid, pd.DataFrame):
+        return combinations({**rows, **grid}, strategy)
+    own = grid[[name for name in grid.columns if name in strategy.parameters]].drop_duplicates()
+    if not rows:
+        return explicit(own, strategy)
+    chosen = pd.DataFrame(list(itertools.product(*rows.values())), columns=list(rows))
+    return explicit(chosen.merge(own, how="cross") if len(own.columns) else chosen, strategy)
 
 
 def _pick(axis: str, options: Sequence[Value]) -> Value:
@@ -121,11 +138,19 @@ def _pick(axis: str, options: Sequence[Value]) -> Value:
     return scan(step, 0.0, *options, name=axis)
 
 
-def _check(grid: Mapping[str, Sequence[Any]], choices: Mapping[str, Any], made: Sequence[Strategy]) -> None:
+def _check(grid: Any, choices: Mapping[str, Any], rows: Mapping[str, Any], made: Sequence[Any]) -> None:
+    for strategy in made:
+        if not isinstance(strategy, Strategy):
+            raise GridError(f"choices: make returned {strategy!r:.60}; it must return a kernels.strategy.Strategy")
+        for axis in rows:
+            if axis not in strategy.parameters:
+                raise GridError(f"choices: the strategy that make returned does not read the axis {axis!r}; leave it out")
     read = {name for strategy in made for name in strategy.parameters}
     for axis in choices:
         if axis in grid:
             raise GridError(f"{axis!r} is an axis of the choices and of the grid: rename one")
+        if axis in ALL_METRICS:
+            raise GridError(f"choices: the axis {axis!r} has the name of a metric: rename it")
     for name in grid:
         if name not in read:
             raise GridError(f"the grid sweeps {name!r}, which no choice reads (they read: {', '.join(sorted(read))})")
@@ -138,13 +163,17 @@ def _joined(
     rows: Mapping[str, Sequence[str]],
 ) -> pd.DataFrame:
     labelled = []
+    swept = "window" in parameters
     for chosen, result in parts:
+        table = result.table
+        if swept and len(result.windows) > 1 and "scored_window" not in table.columns:
+            table = table.rename(columns={"window": "scored_window"})  # a choice that does not read the parameter
         count = len(result.table)
         names = {axis: [name] * count for axis, name in chosen.items()}
-        names |= {axis: [options[int(n)] for n in result.table[axis]] for axis, options in rows.items()}
+        names |= {axis: [options[int(n)] for n in table[axis]] for axis, options in rows.items()}
         labels = {axis: pd.Series(name, dtype="str") for axis, name in names.items()}
-        missing = {name: np.full(count, np.nan) for name in parameters if name not in result.table.columns}
-        labelled.append(result.table.assign(**labels, **missing))
+        missing = {name: np.full(count, np.nan) for name in parameters if name not in table.columns}
+        labelled.append(table.assign(**labels, **missing))
     joined = pd.concat(labelled, ignore_index=True)
     front = [*axes, *parameters]
     return joined[[*front, *joined.columns.drop(front)]]

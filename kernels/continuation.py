@@ -11,7 +11,7 @@ from kernels.preparation import SweepError
 from kernels.result import SweepResult
 from kernels.scoring import Settings, scorer
 from kernels.strategy import Strategy
-from kernels.sweep_state import SweepState, settings_text, states_to_keep
+from kernels.sweep_state import SweepState, past_digest, settings_text, states_to_keep, strategy_text
 
 
 def continued(
@@ -51,11 +51,19 @@ def _check_bars(bars: pd.DataFrame, state: SweepState) -> None:
 
 
 def _check(strategy: Strategy, settings: Settings, plan: Plan, state: SweepState) -> None:
-    if strategy.name != state.strategy:
-        raise SweepError(f"resume: the state is of the strategy {state.strategy}, not {strategy.name}")
+    if (own := strategy_text(strategy)) != state.strategy:
+        raise SweepError(
+            f"resume: the state is of the strategy {state.strategy}, not {own} (name and digest of what it computes): give "
+            "the strategy of the first sweep"
+        )
     ours = settings_text(plan.conditions, settings.returns)
     if ours != state.settings:
         raise SweepError(f"resume: the state came to be under {state.settings}, not {ours}: give the same settings")
+    if past_digest(plan.columns, state.bar) != state.past:
+        raise SweepError(
+            f"resume: what the strategy reads of the {state.bar} bars before the state is not what the first sweep read: the "
+            "past was revised; sweep again from the start"
+        )
     missing = sorted(set(plan.needed(sorted(reads(settings.metrics)))) - set(state.values.columns))
     if missing:
         raise SweepError(

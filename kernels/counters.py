@@ -6,13 +6,14 @@ and where nothing at most bars needs it as a float.
 """
 
 import math
+from typing import NamedTuple
 
 from kernels.opcodes import F64
 from kernels.program import Program
 from kernels.sinking import Branch, schedule
 
 LARGEST = 16
-"""The largest constant of a counter: a hundred million bars do not overflow 32 bits."""
+"""The most that a counter changes by in a bar: a hundred million bars do not overflow 32 bits."""
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 
@@ -42,7 +43,7 @@ def whole_registers(program: Program, counting: frozenset[str]) -> frozenset[int
             operand
             for register, item in enumerate(program.instructions)
             for operand in item.operands
-            if operand in found and not found[operand] and program.instructions[operand].op != "constant"
+            if operand in found and not found[operand].depends and program.instructions[operand].op != "constant"
             and register not in found and not _compares(program, register, frozenset(found))
         }  # fmt: skip
         if not wrong:
@@ -50,22 +51,32 @@ def whole_registers(program: Program, counting: frozenset[str]) -> frozenset[int
         refused |= wrong
 
 
-def _forward(program: Program, counting: frozenset[str], refused: set[int]) -> dict[int, bool]:
-    """Whole registers with whether they depend on a state: two such are never added, the sum could grow too fast."""
-    found: dict[int, bool] = {}
+class _Reach(NamedTuple):
+    """Whether the register depends on a state, and the largest number that it may differ by from it, or from 0."""
+
+    depends: bool
+    largest: float
+
+
+def _forward(program: Program, counting: frozenset[str], refused: set[int]) -> dict[int, _Reach]:
+    """Whole registers: two that depend on a state are never added, nor more to one in a bar than ``LARGEST``: the sum could
+    grow too fast.
+    """
+    found: dict[int, _Reach] = {}
     for register, item in enumerate(program.instructions):
         if register in refused or item.type != F64:
             continue
         if item.op == "constant" and _whole(item.detail):
-            found[register] = False
+            found[register] = _Reach(False, abs(item.detail))
         elif item.op == "state" and item.detail in counting:
-            found[register] = True
+            found[register] = _Reach(True, 0.0)
         elif item.op in ("add", "sub") and all(operand in found for operand in item.operands):
-            depends = [found[operand] for operand in item.operands]
-            if not all(depends):
-                found[register] = any(depends)
+            a, b = (found[operand] for operand in item.operands)
+            if not (a.depends and b.depends) and a.largest + b.largest <= LARGEST:
+                found[register] = _Reach(a.depends or b.depends, a.largest + b.largest)
         elif item.op == "select" and all(operand in found for operand in item.operands[1:]):
-            found[register] = any(found[operand] for operand in item.operands[1:])
+            a, b = (found[operand] for operand in item.operands[1:])
+            found[register] = _Reach(a.depends or b.depends, max(a.largest, b.largest))
     return found
 
 

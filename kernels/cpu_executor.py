@@ -73,9 +73,12 @@ class CpuExecutor:
             part(0, blocks)
             return
         cuts = np.linspace(0, blocks, min(blocks, threads * TASKS_PER_THREAD) + 1).astype(int)
-        with ThreadPoolExecutor(threads) as pool:
+        pool = ThreadPoolExecutor(threads)
+        try:
             for done in [pool.submit(part, int(a), int(b)) for a, b in itertools.pairwise(cuts)]:
                 done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)  # interrupted: what has not begun is left out
 
     def _function(self, text: str, nothing: tuple[Any, ...]) -> Callable[..., None]:
         digest = hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -29,8 +29,8 @@ REGISTERS = 65_536
 PLACES = 2**32
 """Values of a family that a kernel's 32-bit places can reach."""
 
-SPILL, AMPLE = 24, 4
-"""Where at most so many blocks fit, one block more is worth that many spilled bytes a thread: with all streamed metrics
+SPILL, FEW = 24, 4
+"""Where just so many blocks fit, one block more is worth that many spilled bytes a thread: with all streamed metrics
 111 became 124 G bar-steps/s on an H200 (docs/benchmarks/sweep_cuda.md).
 """
 
@@ -187,7 +187,7 @@ class CudaExecutor:
         blocks = REGISTERS // (-(-plain.registers // 8) * 8 * Shape().threads)
         for wanted in (blocks + 1, blocks) if self.precision == "fp64" else (blocks,):
             shapes = (Shape(blocks=wanted, unroll=unroll) for unroll in (4, 2, 1))
-            spilled = SPILL if wanted > blocks and blocks <= AMPLE else 0
+            spilled = SPILL if wanted > blocks == FEW else 0
             if self._compiled(program, Shape(blocks=wanted)).local_bytes <= spilled:
                 return next(k for k in (self._compiled(program, shape) for shape in shapes) if k.local_bytes <= spilled)
         return plain

@@ -1,6 +1,7 @@
 """What is traded and what trading costs: instrument, costs, fills, sizes."""
 
 import math
+import numbers
 from dataclasses import dataclass
 
 FILLS = ("next_open", "next_close", "close")
@@ -8,8 +9,14 @@ SIZINGS = ("contracts", "units", "equity")
 
 
 def _require(value: float, field: str, lowest: float, *, strictly: bool = False) -> None:
+    if not isinstance(value, numbers.Real):
+        raise ValueError(f"{field}={value!r}: must be a number")
     if not math.isfinite(value) or value < lowest or (strictly and value == lowest):
         raise ValueError(f"{field}={value!r}: must be finite and {'>' if strictly else '>='} {lowest}")
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, numbers.Real) and math.isfinite(value) and float(value).is_integer() and float(value) >= least
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,9 @@ class Execution:
         """Raises ``ValueError`` naming the field, its value, its limit and the remedy."""
         if self.fill not in FILLS:
             raise ValueError(f"Execution.fill={self.fill!r} is unknown: use one of {', '.join(map(repr, FILLS))}")
-        if self.contracts < 1 or self.contracts != int(self.contracts):
+        if not _whole(self.contracts, 1):
             raise ValueError(f"Execution.contracts={self.contracts!r}: must be a whole number >= 1")
-        if self.signal_delay < 0 or self.signal_delay != int(self.signal_delay):
+        if not _whole(self.signal_delay, 0):
             raise ValueError(f"Execution.signal_delay={self.signal_delay!r}: must be a whole number of bars >= 0")
         if self.sizing is not None and self.sizing not in SIZINGS:
             raise ValueError(f"Execution.sizing={self.sizing!r} is unknown: use one of {', '.join(map(repr, SIZINGS))}")

@@ -109,6 +109,17 @@ def explicit(table: pd.DataFrame, strategy: Strategy) -> pd.DataFrame:
     return table
 
 
+def listed(grid: Any) -> Any:
+    """A list of combinations, a mapping from parameter to value each, as a table; any other grid as it is."""
+    if isinstance(grid, list | tuple):
+        if not all(isinstance(one, Mapping) for one in grid):
+            raise GridError(f"grid={grid!r:.50}: a list holds combinations, {{parameter: value}} each; axes are a dict")
+        return pd.DataFrame(list(grid))
+    if grid is not None and not isinstance(grid, Mapping | pd.DataFrame):
+        raise GridError(f"grid={grid!r:.60}: give axes {{parameter: values}}, a list of combinations, or a DataFrame of them")
+    return grid
+
+
 def as_table(grid: Mapping[str, Sequence[Any]] | pd.DataFrame | None, strategy: Strategy) -> pd.DataFrame:
     """A sweep's grid as one table of combinations; an axis that the strategy does not declare raises ``GridError``."""
     if isinstance(grid, pd.DataFrame):
@@ -124,8 +135,13 @@ def lanes(table: pd.DataFrame) -> dict[str, Array]:
 
 def axis_values(strategy: Strategy, name: str, values: Sequence[Any]) -> np.ndarray[Any, np.dtype[Any]]:
     """The axis as an array; raises ``GridError`` where it is empty, or holds a value twice or one that is no number."""
-    axis = np.asarray(list(values))
-    if axis.ndim != 1 or len(axis) == 0:
+    try:
+        axis = np.asarray(list(values))
+    except (TypeError, ValueError) as error:
+        raise GridError(f"{strategy.name}: the axis {name!r} is {values!r:.60}, no list of numbers: write [5, 10]") from error
+    if axis.ndim != 1:
+        raise GridError(f"{strategy.name}: the axis {name!r} holds {axis[:1].tolist()[0]!r:.60}; its values are numbers")
+    if len(axis) == 0:
         raise GridError(f"{strategy.name}: the axis {name!r} is empty; give it at least one value")
     _finite(strategy, name, axis)
     if len(np.unique(axis)) != len(axis):

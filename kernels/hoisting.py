@@ -19,6 +19,10 @@ from kernels.windowed import is_indicator
 DATA, PARAM, STATE, EVENT = "data", "param", "state", "event"
 
 
+LEGEND = 200
+"""Characters of an expression where a program is printed."""
+
+
 @dataclass(frozen=True)
 class Hoisted:
     """A program with the nodes its sources stand for: ``rows[r]``, ``families[f]`` and ``lanes[p]``."""
@@ -27,6 +31,11 @@ class Hoisted:
     rows: tuple[Value, ...]
     families: tuple[Value, ...]
     lanes: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        kinds = (("row", self.rows), ("family", self.families), ("lane", self.lanes))
+        read = [f"{kind} {place} is {value!r:.{LEGEND}}" for kind, values in kinds for place, value in enumerate(values)]
+        return "\n".join([*read, str(self.program)])
 
 
 def dependencies(roots: Iterable[Value], events: frozenset[str] = frozenset()) -> dict[int, frozenset[str]]:

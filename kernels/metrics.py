@@ -210,6 +210,12 @@ def ranking(name: str, values: Array) -> NDArray[np.int64]:
     return order[~np.isnan(values[order])].astype(np.int64)
 
 
+def undefined(name: str) -> str:
+    """When the metric is NaN, for messages."""
+    found = ALL_METRICS[name].undefined
+    return f"NaN for: {found}" if found else "no return is finite"
+
+
 def metrics_markdown() -> str:
     """The page ``docs/metrics.md``."""
     lines = [

@@ -19,11 +19,8 @@ def confirmed(run: Run, table: pd.DataFrame, start: int | None, rank_by: str, co
 
     The table gains a column ``precision``; rows in "fp32" are approximate. The profile gains ``rank_agreement``: over
     the confirmed rows, Spearman's correlation of both rankings, the largest difference of the metric, and whether the
-    scan's best is the best. Traces run in fp64. Raises ``MetricError`` where ``rank_by`` is no column of the table, and
-    ``ValueError`` where ``confirm`` is below 1.
+    scan's best is the best. Traces run in fp64. Raises ``MetricError`` where ``rank_by`` is no column of the table.
     """
-    if confirm < 1:
-        raise ValueError(f"confirm={confirm}: at least one combination must be computed in fp64")
     scan = run(table, start, "fp32")
     best = scan.ranking(rank_by)[:confirm]
     if len(best) == 0:

@@ -104,6 +104,10 @@ class Plan:
         traced = account_graph(self.strategy, self.conditions) if graph is None else graph
         return hoist(pruned(without_outputs(traced), frozenset(states)), EVENTS, is_setting)
 
+    def program(self, states: Sequence[str]) -> Hoisted:
+        """The program that leaves the named states, with what its rows, families and lanes are."""
+        return self._account(states)
+
     def needed(self, states: Sequence[str]) -> list[str]:
         """The states that computing the named ones needs, themselves included."""
         return [state.name for state in self._account(states).program.states]

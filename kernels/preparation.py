@@ -1,5 +1,6 @@
 """Preparation of a sweep: its arguments checked, its bars made into the columns that programs read."""
 
+import datetime
 import difflib
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +39,22 @@ class SweepError(ValueError):
     """A sweep that cannot be run as asked; the message names the argument, its value, the limit and the remedy."""
 
 
-def check_settings(capital: float, returns: str, executor: str, precision: str) -> None:
+def check(
+    bars: pd.DataFrame,
+    capital: float,
+    returns: str,
+    executor: str,
+    precision: str,
+    blocks: int | None,
+    top: int | None,
+) -> None:
+    """Raises ``SweepError`` or ``BarsError`` for settings that do not go together, or bars that do not fit them."""
+    _check_settings(capital, returns, executor, precision)
+    _check_blocks(blocks, top, precision)
+    _check_bars(bars, returns)
+
+
+def _check_settings(capital: float, returns: str, executor: str, precision: str) -> None:
     """Raises ``SweepError`` for a setting that is not one of the known ones."""
     if executor not in EXECUTORS:
         raise SweepError(f"executor={executor!r} is unknown: use one of {', '.join(map(repr, EXECUTORS))}")
@@ -52,12 +68,10 @@ def check_settings(capital: float, returns: str, executor: str, precision: str) 
         raise SweepError(f"capital={capital!r}: must be finite and > 0, in the instrument's currency")
 
 
-def check_blocks(blocks: int | None, top: int | None, precision: str) -> None:
+def _check_blocks(blocks: int | None, top: int | None, precision: str) -> None:
     """Raises ``SweepError`` for sums over blocks that would be of the best combinations alone, or of two precisions."""
     if blocks is None:
         return
-    if blocks < 1:
-        raise SweepError(f"blocks={blocks}: give at least 1 block of periods (16 for overfitting statistics), or None")
     if top is not None:
         raise SweepError(
             f"blocks={blocks} with top={top}: the best alone say nothing of the choice among all; sweep all combinations, "
@@ -67,17 +81,53 @@ def check_blocks(blocks: int | None, top: int | None, precision: str) -> None:
         raise SweepError(f"blocks={blocks} with precision='mixed': the sums would be of two precisions; use 'fp64'")
 
 
-def check_bars(bars: pd.DataFrame, returns: str) -> None:
+def _check_bars(bars: pd.DataFrame, returns: str) -> None:
     """Raises ``BarsError`` where times are missing or do not increase, or sessions are asked for and absent."""
     if "ts_event" not in bars.columns:
         raise BarsError(f"the bars have no column 'ts_event'; columns: {', '.join(map(str, bars.columns))}")
     if "symbol" in bars.columns and (symbols := bars["symbol"].nunique()) > 1:
         raise BarsError(f"the bars hold {symbols} symbols: use kernels.symbols.sweep_symbols, or choose one")
-    stamps = bars["ts_event"].to_numpy(dtype="datetime64[ns]")
+    stamps = _stamps(bars)
     for bar in np.flatnonzero(stamps[1:] <= stamps[:-1])[:1] + 1:
         raise BarsError(f"bar {bar_label(bars, int(bar))} is not later than the one before it; sort the bars")
     if returns == "session" and "session" not in bars.columns:
         raise BarsError("returns='session' needs a column 'session' (trade date, yyyymmdd); or use returns='bar'")
+    if "session" in bars.columns:
+        _check_sessions(bars)
+
+
+def _stamps(bars: pd.DataFrame) -> NDArray[np.datetime64]:
+    """Times of the bars in UTC; those without a time zone are UTC, whole numbers nanoseconds of it."""
+    kind = bars["ts_event"].dtype
+    if not (pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_integer_dtype(kind)):
+        raise BarsError(f"the column 'ts_event' holds {kind}, no times: convert it with pandas.to_datetime(..., utc=True)")
+    for bar in np.flatnonzero(bars["ts_event"].isna().to_numpy())[:1]:
+        raise BarsError(f"bar number {bar} has no ts_event: drop it, or give it its time")
+    stamps: NDArray[np.datetime64] = bars["ts_event"].to_numpy(dtype="datetime64[ns]")
+    return stamps
+
+
+def _check_sessions(bars: pd.DataFrame) -> None:
+    """Raises ``BarsError`` unless sessions are dates as yyyymmdd that do not fall back: another form would be counted as
+    dates of another calendar, a session that comes again as several periods.
+    """
+    kind = bars["session"].dtype
+    remedy = "bars['session'].dt.strftime('%Y%m%d').astype('int32')"
+    if pd.api.types.is_datetime64_any_dtype(kind) or isinstance(bars["session"].iloc[:1].max(), datetime.date):
+        raise BarsError(f"the column 'session' holds {kind}: trade dates are numbers yyyymmdd; convert them: {remedy}")
+    try:
+        labels = bars["session"].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise BarsError(f"the column 'session' holds {kind}: trade dates are numbers yyyymmdd ({error})") from error
+    months, days = labels // 100 % 100, labels % 100
+    dates = (labels == np.floor(labels)) & (labels > 1e7) & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)
+    for bar in np.flatnonzero(~dates)[:1]:
+        raise BarsError(f"bar {bar_label(bars, int(bar))}: session {labels[bar]:.10g} is no trade date yyyymmdd")
+    for bar in np.flatnonzero(labels[1:] < labels[:-1])[:1] + 1:
+        raise BarsError(
+            f"bar {bar_label(bars, int(bar))}: session {labels[bar]:.0f} comes after {labels[bar - 1]:.0f}: trade dates do not "
+            "fall back while time goes on"
+        )
 
 
 def first_target(needed: int, start: int | None) -> int:

@@ -1,6 +1,9 @@
 """The folder of compiled programs: where it is, and files that are written whole or not at all."""
 
+import atexit
+import functools
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -11,7 +14,25 @@ class CacheError(OSError):
 
 
 def default_cache() -> Path:
-    """The per-user folder for compiled programs, by the platform's convention."""
+    """The per-user folder for compiled programs, by the platform's convention; where there is none that can be written,
+    a temporary one of this process.
+    """
+    try:
+        folder = _users_cache()
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # RuntimeError: the user has no home
+        return _temporary()
+    return folder if os.access(folder, os.W_OK) else _temporary()
+
+
+@functools.cache
+def _temporary() -> Path:
+    folder = tempfile.mkdtemp(prefix="walkfold-programs-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _users_cache() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "walkfold" / "programs"
     if sys.platform == "darwin":

@@ -1,23 +1,25 @@
 """The result of a sweep: its table, its rankings, and any combination bar by bar."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.best import best_row, ranked
 from kernels.block_sums import BlockSums
 from kernels.expressions import nodes, parameters
-from kernels.metrics import ALL_METRICS, RUIN, MetricError, ranking
+from kernels.hoisting import Hoisted
+from kernels.metrics import ALL_METRICS, RUIN, MetricError, reads, undefined
 from kernels.opcodes import BOOL
 from kernels.plan import Plan, Window
 from kernels.rows import Array, warm_up
 from kernels.simulation import RECORDED
 from kernels.surface import heat_map, neighbours, stability
-from kernels.sweep_state import SweepState, settings_text, states_to_keep
-from kernels.values import Value, where
+from kernels.sweep_state import SweepState, past_digest, settings_text, states_to_keep, strategy_text
+from kernels.values import Value, constant, where
 
 LANES_A_COUNT = 256
 """Combinations run at once when ruined accounts are counted."""
@@ -36,27 +38,25 @@ class SweepResult:
     start: int
     windows: tuple[Window, ...]
     profile: dict[str, Any]
-    _plan: Plan
-    _bars: pd.DataFrame
-    _lanes: Mapping[str, Array]
-    _carried: Mapping[str, Array]
-    _blocks: tuple[BlockSums, ...] = ()
+    _plan: Plan = field(repr=False)
+    _bars: pd.DataFrame = field(repr=False)
+    _lanes: Mapping[str, Array] = field(repr=False)
+    _carried: Mapping[str, Array] = field(repr=False)
+    _blocks: tuple[BlockSums, ...] = field(default=(), repr=False)
+
+    @property
+    def program(self) -> Hoisted:
+        """The program that computed the table; ``print`` shows what it reads, its instructions and its states."""
+        metrics = [name for name in self.table.columns if name in ALL_METRICS]
+        return self._plan.program(sorted(reads(metrics)))
 
     def ranking(self, metric: str) -> NDArray[np.int64]:
         """Rows of the table from best to worst; ties in the order of the combinations; NaN is left out."""
-        if metric not in self.table.columns:
-            raise MetricError(f"metric {metric!r} is not in the table: it has {', '.join(self.table.columns)}")
-        return ranking(metric, self.table[metric].to_numpy(dtype=np.float64))
+        return ranked(self.table, metric)
 
     def best(self, metric: str) -> pd.Series:
         """The table's best row, its place as ``name``; raises ``MetricError`` where the metric is NaN throughout."""
-        order = self.ranking(metric)
-        if len(order) == 0:
-            raise MetricError(
-                f"no best {metric}: it is NaN for all {len(self.table)} combinations ({self._why_undefined(metric)}); "
-                "score more bars or rank by another metric"
-            )
-        return self.table.iloc[int(order[0])]
+        return best_row(self.table, metric, self._why_undefined)
 
     def heat_map(self, x: str, y: str, metric: str, window: int = 0) -> pd.DataFrame:
         """The metric over the parameters ``x`` (columns) and ``y`` (rows), the best over all others
@@ -75,7 +75,7 @@ class SweepResult:
     def stability(self, metric: str, count: int = 10, window: int = 0) -> pd.DataFrame:
         """The best ``count`` combinations of a window beside their neighbours (``kernels.surface.stability``)."""
         table = self._of_window(window)
-        best = ranking(metric, table[metric].to_numpy(dtype=np.float64))[:count]
+        best = ranked(table, metric)[:count]
         found = stability(table, self.parameters, metric, best)
         return found.assign(row=found["row"] + window * self._combinations)
 
@@ -106,6 +106,7 @@ class SweepResult:
 
     def _shown(self, show: Mapping[str, Value]) -> dict[str, Value]:
         """The expressions as numbers, checked."""
+        show = {name: constant(value) for name, value in show.items()}
         for name, value in show.items():
             if name in (*RECORDED, "ts_event", "session"):
                 raise MetricError(f"show={name!r}: a trace has a column of that name; choose another")
@@ -155,12 +156,13 @@ class SweepResult:
         needed = states_to_keep(metrics, self.profile["precision"])
         found = self._plan.before_last(needed, self._all_lanes, self._combinations, (begin, stop))
         return SweepState(
-            strategy=self._plan.strategy.name,
+            strategy=strategy_text(self._plan.strategy),
             settings=settings_text(self._plan.conditions, self.profile["returns"]),
             bar=stop - 1,
             ts_event=self._bars["ts_event"].iloc[stop - 1],
             window_start=begin,
             start=self.start,
+            past=past_digest(self._plan.columns, stop - 1),
             combinations=self.table[list(self._lanes)].iloc[: self._combinations].copy(),
             values=pd.DataFrame({name: found[name] for name in sorted(found)}),
         )
@@ -182,9 +184,7 @@ class SweepResult:
 
     def _why_undefined(self, metric: str) -> str:
         """When the metric is undefined; where ruin is among the reasons, ruined accounts are counted by running them."""
-        reasons = (
-            f"NaN for: {ALL_METRICS[metric].undefined}" if ALL_METRICS[metric].undefined else "no return is finite"
-        )
+        reasons = undefined(metric)
         if RUIN not in reasons:
             return reasons
         ruined = 0

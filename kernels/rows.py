@@ -37,6 +37,10 @@ class WindowError(ValueError):
     """A window that is no whole number of bars, or too short for its indicator."""
 
 
+LARGEST_WINDOW = 2**53
+"""Above it float64, in which parameters are kept, holds not all whole numbers."""
+
+
 @dataclass(frozen=True)
 class Family:
     """``matrix`` [bars, assignments], kept where the executor wants it, and, for each lane, the place of its assignment
@@ -199,7 +203,7 @@ def window_sizes(node: Value, lanes: Lanes) -> NDArray[Any]:
         wrong = sizes[~((sizes > 0.0) & np.isfinite(sizes))]
         limit = "a duration > 0 s"
     else:
-        wrong = sizes[(sizes != np.floor(sizes)) | (sizes < least) | ~np.isfinite(sizes)]
+        wrong = sizes[(sizes != np.floor(sizes)) | (sizes < least) | ~(sizes <= LARGEST_WINDOW)]
         limit = f"a whole number of bars >= {least}"
     if len(wrong):
         raise WindowError(f"{name}: window {node.operands[-1]!r} = {wrong[0]:g}: must be {limit}; change the grid")

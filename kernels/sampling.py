@@ -4,6 +4,7 @@ An axis is a list of values or a ``Span``. A sample is a table of explicit combi
 same seed gives the same table on every machine.
 """
 
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -38,6 +39,8 @@ class Span:
 
     def __post_init__(self) -> None:
         """Raises ``GridError`` for a span without numbers."""
+        if not all(isinstance(end, numbers.Real) for end in (self.low, self.high)):
+            raise GridError(f"{self}: low and high must be numbers")
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low <= self.high):
             raise GridError(f"{self}: low and high must be finite, low <= high")
         if self.step is not None and not self.step > 0:
@@ -87,8 +90,8 @@ def sobol_combinations(strategy: Strategy, axes: Mapping[str, Axis], count: int,
 
 
 def _sample(strategy: Strategy, axes: Mapping[str, Axis], count: int, points: Points) -> pd.DataFrame:
-    if count < 1:
-        raise GridError(f"{strategy.name}: {count} combinations asked for; ask for at least one")
+    if isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < 1:
+        raise GridError(f"{strategy.name}: {count!r} combinations asked for; ask for a whole number, at least one")
     require_axes(axes, strategy)
     kept = pd.DataFrame({name: pd.Series(dtype=np.float64) for name in axes})
     drawn = 0

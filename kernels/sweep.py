@@ -12,12 +12,12 @@ from typing import Any
 
 import pandas as pd
 
-from kernels import preparation
+from kernels import arguments, preparation
 from kernels.calibration import Calibration
 from kernels.continuation import continued
 from kernels.execution import Costs, Execution, Instrument
-from kernels.grid import as_table, combinations, lanes
-from kernels.metrics import STANDARD, reads
+from kernels.grid import as_table, combinations, lanes, listed
+from kernels.metrics import STANDARD
 from kernels.mixed import confirmed
 from kernels.plan import Window
 from kernels.portfolio import terms
@@ -42,7 +42,7 @@ def sweep(
     bars: pd.DataFrame,
     *,
     instrument: Instrument | None = None,
-    grid: Mapping[str, Sequence[Any]] | pd.DataFrame | None = None,
+    grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]] | pd.DataFrame | None = None,
     costs: Costs | None = None,
     capital: float | None = None,
     execution: Execution | None = None,
@@ -60,7 +60,7 @@ def sweep(
     progress: Callable[[Progress], None] | None = None,
     calibration: Calibration | None = None,
     threads: int | None = None,
-    cache: Path | None = None,
+    cache: Path | str | None = None,
     row_bytes: int = ROW_BYTES,
     device_bytes: int | None = None,
     resume: SweepState | None = None,
@@ -68,34 +68,34 @@ def sweep(
     """Scores every combination of ``grid`` over ``bars``: in money of real contracts (``capital`` 100,000 by default), or
     without ``instrument`` as fractions of equity (1.0).
 
-    ``grid``: parameter → values (Cartesian, last axis fastest, the strategy's constraint applied) or a table of
-    explicit combinations. ``windows``: half-open ranges of bars to score, each from a flat account (default: all from
-    ``start``); indicators run from bar 0. The target decided at the close of a window's first bar is the first that
-    fills. ``returns``: "session" (default where the bars have that column) or "bar". ``start``: the first bar with a
-    target; by default the longest warm-up of the grid, and never earlier. ``executor``: "numpy", "cpu", "cuda", or
-    "auto", which takes the one that ``calibration`` lets expect the shorter run, "cpu" without one. "cuda" where it
-    cannot run raises, or with ``allow_fallback`` warns once and runs on the CPU. ``precision``: "fp64"; on "cuda" also
-    "fp32", a scan whose numbers are approximate, and "mixed", a scan in fp32 whose best ``confirm`` combinations by
-    ``rank_by`` are computed again in fp64. ``threads``: default all cores. ``cache``: folder of compiled programs, by
-    default one of the user's. ``row_bytes``: memory for shared rows; ``device_bytes``: device memory for lanes.
-    ``top``: keep that many combinations, the best by ``rank_by`` in each window (``kernels.top``): memory does not grow with
-    the grid. ``blocks``: keep sums and squares of the returns over so many blocks of periods of every combination
-    (``SweepResult.session_sums``). ``progress`` is called after every chunk. ``resume``: the state (``result.state()``) that
-    an earlier sweep's accounts go on from; combinations, start and window are its own, ``bars`` those of that sweep and more.
+    ``grid``: parameter → values (Cartesian, last axis fastest, the strategy's constraint applied) or explicit
+    combinations: a table, or a list of {parameter: value}. ``windows``: half-open ranges of bars to score, each from
+    a flat account (default: all from ``start``); indicators run from bar 0. The target decided at the close of a
+    window's first bar is the first that fills. ``returns``: "session" (default where the bars have that column) or
+    "bar". ``start``: the first bar with a target; by default the longest warm-up of the grid, and never earlier.
+    ``executor``: "numpy", "cpu", "cuda", or "auto", which takes the one that ``calibration`` lets expect the shorter
+    run, "cpu" without one. "cuda" where it cannot run raises, or with ``allow_fallback`` warns once and runs on the
+    CPU. ``precision``: "fp64"; on "cuda" also "fp32", a scan whose numbers are approximate, and "mixed", a scan in
+    fp32 whose best ``confirm`` combinations by ``rank_by`` are computed again in fp64. ``threads``: default all
+    cores. ``cache``: folder of compiled programs, by default one of the user's. ``row_bytes``: memory for shared
+    rows; ``device_bytes``: device memory for lanes. ``top``: keep that many combinations, the best by ``rank_by`` in
+    each window (``kernels.top``): memory does not grow with the grid. ``blocks``: keep sums and squares of the
+    returns over so many blocks of periods of every combination (``SweepResult.session_sums``). ``progress`` is called
+    after every chunk. ``resume``: the state (``result.state()``) that an earlier sweep's accounts go on from;
+    combinations, start and window are its own, ``bars`` those of that sweep and more.
 
     Raises ``SweepError``, ``GridError``, ``MetricError``, ``BarsError``, ``WindowError`` or ``CudaUnavailableError``,
     each naming the remedy.
     """
+    arguments.check(locals())
     settings = Settings(
         terms(costs or Costs(), instrument, execution or Execution()), execution or Execution(), instrument,
         capital if capital is not None else (1.0 if instrument is None else 100_000.0), tuple(metrics), windows,
         returns or ("session" if "session" in bars.columns else "bar"), executor, allow_fallback, calibration,
-        threads or os.cpu_count() or 1, cache or default_cache(), row_bytes, device_bytes, progress, blocks or 0,
+        threads or os.cpu_count() or 1, Path(cache or default_cache()), row_bytes, device_bytes, progress, blocks or 0,
     )  # fmt: skip
-    preparation.check_settings(settings.capital, settings.returns, executor, precision)
-    preparation.check_blocks(blocks, top, precision)
-    preparation.check_bars(bars, settings.returns)
-    reads(metrics)
+    preparation.check(bars, settings.capital, settings.returns, executor, precision, blocks, top)
+    grid = listed(grid)
     if resume is not None:
         return continued(strategy, bars, settings, resume, precision, grid=grid, start=start, top=top)
     if top is not None:
@@ -118,4 +118,4 @@ def _run(
 
 def warm_up(strategy: Strategy, grid: Mapping[str, Sequence[Any]] | pd.DataFrame | None = None) -> int:
     """Bars before every combination of the grid has a target: the ``start`` for all parts of a split grid."""
-    return longest_warm_up(strategy.target, lanes(as_table(grid, strategy)))
+    return longest_warm_up(strategy.target, lanes(as_table(listed(grid), strategy)))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from kernels.bars import BarsError
@@ -45,12 +46,15 @@ def sweep_symbols(
     """
     if "symbol" not in bars.columns:
         raise BarsError("several instruments need a column 'symbol'; with one, use sweep()")
-    symbols = [str(symbol) for symbol in bars["symbol"].unique()]
+    for row in np.flatnonzero(bars["symbol"].isna().to_numpy())[:1]:
+        raise BarsError(f"row {row} of the bars has no symbol: drop it, or give it one")
+    names = bars["symbol"].astype(str)  # numbers are symbols too
+    symbols = list(names.unique())
     for symbol in symbols:
         if symbol not in instruments:
             raise SweepError(f"symbol {symbol!r} has no instrument: given are {', '.join(instruments) or 'none'}")
     found = {}
     for symbol in symbols:
-        own = bars[bars["symbol"] == symbol].reset_index(drop=True)
+        own = bars[names == symbol].reset_index(drop=True)
         found[symbol] = sweep(strategy, own, instrument=instruments[symbol], **settings)
     return SymbolResults(found)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from kernels import preparation
 from kernels.grid import blocks, lanes
-from kernels.metrics import MetricError, ranking
+from kernels.metrics import MetricError, ranking, undefined
 from kernels.mixed import agreement
 from kernels.preparation import SweepError
 from kernels.result import SweepResult
@@ -49,7 +49,7 @@ def best_combinations(
     fp64, which alone are returned; what fp32 ranks lower than that is lost. Raises ``SweepError`` for a ``rank_by``
     that is not among the metrics; ``MetricError`` where no combination has a value.
     """
-    _check(settings, rank_by, top, confirm)
+    _check(settings, rank_by)
     count, longest = 0, 0
     for block in blocks(grid, strategy, BLOCK):
         count, longest = count + len(block), max(longest, warm_up(strategy.target, lanes(block)))
@@ -57,7 +57,8 @@ def best_combinations(
     scan = scorer(strategy, bars, settings, count, first, "fp32" if mixed else precision)
     kept = _scan(scan, blocks(grid, strategy, BLOCK), rank_by, max(top, confirm) if mixed else top)
     if not len(kept[0]):
-        raise MetricError(f"none of {count:,} combinations has a {rank_by}: score more bars or rank by another metric")
+        why = undefined(rank_by)
+        raise MetricError(f"none of {count:,} combinations has a {rank_by} ({why}): score more bars or rank by another metric")
     names = [name for name in kept[0].columns if name in strategy.parameters]
     if not mixed:
         return scan.result(_joined(kept, names), kept[0][names])
@@ -120,10 +121,6 @@ def _values(scored: Scored, rank_by: str) -> Array:
     return np.concatenate([part[rank_by].to_numpy(dtype=np.float64) for part in scored])
 
 
-def _check(settings: Settings, rank_by: str, top: int, confirm: int) -> None:
-    if top < 1:
-        raise SweepError(f"top={top}: keep at least one combination")
-    if confirm < 1:
-        raise SweepError(f"confirm={confirm}: at least one combination must be computed in fp64")
+def _check(settings: Settings, rank_by: str) -> None:
     if rank_by not in settings.metrics:
         raise SweepError(f"rank_by={rank_by!r} is not among the metrics {', '.join(settings.metrics)}; add it")

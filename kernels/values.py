@@ -8,11 +8,13 @@ and values (sweeps).
 A Python ``if`` on configuration is fine and wanted: it specialises the program. An ``if`` on a ``Value`` raises.
 """
 
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from kernels.opcodes import BOOL, F64, OPCODES
+from kernels.refusals import ExpressionError as ExpressionError
+from kernels.refusals import Refusals
 
 Number: TypeAlias = Any
 """A float, a float64 array or a traced ``Value`` of type f64."""
@@ -20,17 +22,12 @@ Truth: TypeAlias = Any
 """A bool, a bool array or a traced ``Value`` of type bool."""
 
 
-class ExpressionError(TypeError):
-    """A traced value was used as if it were a number; the message shows the rewrite."""
-
-
-class Value:
+class Value(Refusals):
     """One node of a traced computation: ``op`` over ``operands``, with a leaf's content in ``detail``; ``type`` f64 or
     bool.
     """
 
     __slots__ = ("detail", "op", "operands", "type")
-    __array_ufunc__ = None  # numpy then leaves `array * value` to the reflected operator, which refuses arrays by name
 
     def __init__(self, op: str, operands: tuple["Value", ...], type_: str, detail: Any = None) -> None:
         self.op = op
@@ -65,20 +62,11 @@ class Value:
     def __neg__(self) -> "Value":
         return apply("neg", self)
 
+    def __pos__(self) -> "Value":
+        return self
+
     def __abs__(self) -> "Value":
         return apply("abs", self)
-
-    def __pow__(self, power: object) -> NoReturn:
-        self._refuse("raised with `**`", "write x * x, sqrt(x), or exp(power * log(x)) for x > 0")
-
-    def __rpow__(self, base: object) -> NoReturn:
-        self._refuse("used as a power with `**`", "write exp(x * log(base))")
-
-    def __floordiv__(self, other: object) -> NoReturn:
-        self._refuse("divided with `//`", "write floor(a / b)")
-
-    def __mod__(self, other: object) -> NoReturn:
-        self._refuse("used with `%`", "write a - b * floor(a / b)")
 
     def __lt__(self, other: Any) -> "Value":
         return apply("lt", self, other)
@@ -113,59 +101,54 @@ class Value:
     def __invert__(self) -> "Value":
         return apply("not", self)
 
-    def __bool__(self) -> NoReturn:
-        raise ExpressionError(
-            f"{self!r} has no truth value: it stands for every bar and combination at once. "
-            "Write `a & b`, `a | b`, `~a` for `and`, `or`, `not`; `where(condition, x, y)` for `if`; "
-            "`(low < x) & (x < high)` for `low < x < high`; put comparisons in parentheses."
-        )
+    __hash__ = Refusals.__hash__  # a class that defines __eq__ has none otherwise
 
-    def __float__(self) -> NoReturn:
-        self._refuse("converted to a number", "keep it inside the expression; sqrt, floor, … are in kernels.values")
-
-    def __int__(self) -> NoReturn:
-        self._refuse("converted to a whole number", "use floor(x) of kernels.values")
-
-    def __index__(self) -> NoReturn:
-        self._refuse("used as an index or a count", "windows take a whole number or param(...)")
-
-    def __iter__(self) -> NoReturn:
-        self._refuse("iterated", "use minimum and maximum of kernels.expressions for min and max")
-
-    def __len__(self) -> NoReturn:
-        self._refuse("measured with len()", "its length is the number of bars, known to the sweep only")
-
-    def __contains__(self, item: object) -> NoReturn:
-        self._refuse("searched with `in`", "write (x == a) | (x == b)")
-
-    def __getitem__(self, key: object) -> NoReturn:
-        self._refuse("indexed", "write prev(x) for the value of the bar before; later bars do not exist")
-
-    def __hash__(self) -> NoReturn:
-        self._refuse("hashed (used as a dict key or set member)", "use a name as the key")
-
-    def _refuse(self, use: str, remedy: str) -> NoReturn:
-        raise ExpressionError(f"the expression {self!r} cannot be {use}: {remedy}")
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> "Value":
+        """Arithmetic and comparison with a number of numpy's; all else, arrays among it, is refused by name."""
+        op = _UFUNCS.get(ufunc.__name__)
+        if op is None or method != "__call__" or settings:
+            self.refuse_numpy(ufunc.__name__)
+        # numpy hands some of its scalars over as arrays without dimensions
+        return apply(op, *(item[()] if isinstance(item, np.ndarray) and item.ndim == 0 else item for item in inputs))
 
     def __repr__(self) -> str:
-        if self.op == "constant":
-            return repr(self.detail)
-        if self.op in OPCODES:
-            return _operation_text(self)
-        if self.op == "scan":
-            return f"{self.detail.name}({', '.join(map(repr, self.detail.shown))})"
-        parts = [repr(part) for part in self.operands]
-        return f"{self.op}({', '.join([repr(self.detail), *parts] if self.detail is not None else parts)})"
+        return _text(self, DEPTH)
 
 
-def _operation_text(value: Value) -> str:
-    symbol = OPCODES[value.op].symbol
-    parts = [repr(part) for part in value.operands]
+DEPTH = 9
+"""Operations inside one another that an expression prints: what is shared prints once for each use, and may be without end."""
+
+_UFUNCS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "less": "lt", "less_equal": "le",
+    "greater": "gt", "greater_equal": "ge", "equal": "eq", "not_equal": "ne", "bitwise_and": "and", "bitwise_or": "or",
+}  # fmt: skip
+
+
+def _text(value: Value, depth: int) -> str:
+    if value.op == "constant":
+        return repr(value.detail)
+    if value.op == "state" and value.detail == "target":
+        return "hold()"
+    if depth == 0 and value.operands:
+        return "…"
+    shown = value.detail.shown if value.op == "scan" else value.operands
+    parts = [_text(part, depth - 1) for part in shown]
+    if value.op in OPCODES:
+        return _operation_text(value.op, parts)
+    if value.op == "scan":
+        return f"{value.detail.name}({', '.join(parts)})"
+    if value.op == "lag":
+        return f"lag({parts[0]}, {value.detail})"
+    return f"{value.op}({', '.join([repr(value.detail), *parts] if value.detail is not None else parts)})"
+
+
+def _operation_text(op: str, parts: list[str]) -> str:
+    symbol = OPCODES[op].symbol
     if symbol and len(parts) == 2:
         return f"({parts[0]} {symbol} {parts[1]})"
     if symbol:
         return f"{symbol}{parts[0]}"
-    return f"{'where' if value.op == 'select' else value.op}({', '.join(parts)})"
+    return f"{'where' if op == 'select' else op}({', '.join(parts)})"
 
 
 def constant(content: Any) -> Value:
@@ -176,9 +159,10 @@ def constant(content: Any) -> Value:
         return Value("constant", (), BOOL, bool(content))
     if isinstance(content, int | float | np.integer | np.floating):
         return Value("constant", (), F64, float(content))
+    timed = "; windows in time ('30s') are those of sma, rolling_sum, rolling_std, rolling_max, rolling_min"
     raise ExpressionError(
         f"{type(content).__name__} {content!r:.60} cannot stand in an expression: use numbers, col(name) for a column "
-        "of the bars, param(name) for a swept parameter"
+        f"of the bars, param(name) for a swept parameter{timed if isinstance(content, str) else ''}"
     )
 
 

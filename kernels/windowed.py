@@ -93,12 +93,18 @@ def _timed(name: str, sources: tuple[Any, ...], window: str | Duration) -> Value
         known = ", ".join(sorted(timed.removesuffix(" in time") for timed in TIMED))
         raise ExpressionError(f"{name} takes windows in bars, not {window!r}; windows in time: {known}")
     if isinstance(window, str):
-        try:
-            length = pd.Timedelta(window).total_seconds()
-        except ValueError as error:
-            raise ExpressionError(f"{name}: window {window!r} is no duration: write '30s', '5min', '1h'") from error
-        return _timed(name, sources, Duration(length))
+        return _timed(name, sources, Duration(_seconds(name, window)))
     return _node(op, name, (*sources, Value("col", (), F64, TIME)), window.seconds)
+
+
+def _seconds(name: str, window: str) -> float:
+    try:
+        length = float(pd.Timedelta(window).total_seconds())
+    except ValueError as error:
+        raise ExpressionError(f"{name}: window {window!r} is no duration: write '30s', '5min', '1h'") from error
+    if window.strip().isdecimal():  # pandas reads nanoseconds
+        raise ExpressionError(f"{name}: window {window!r} has no unit: write '{window}s', or {window} for bars")
+    return length
 
 
 def _means(x: Array, spans: Sequence[int]) -> list[Array]:

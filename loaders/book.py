@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from loaders.compilation import compiled
 from loaders.errors import DataError
 from loaders.types import PRICE_SCALE, UNDEF_PRICE
 
@@ -90,7 +90,7 @@ def _codes(letters: NDArray[Any], table: dict[bytes, int]) -> NDArray[np.int8]:
     return codes
 
 
-@njit(cache=True)
+@compiled
 def _show(depth, ranks, sizes):  # type: ignore[no-untyped-def]
     """Write the first filled levels of one side, best price first, into ranks and sizes [levels]."""
     found = 0
@@ -102,7 +102,7 @@ def _show(depth, ranks, sizes):  # type: ignore[no-untyped-def]
             found += 1
 
 
-@njit(cache=True)
+@compiled
 def _replay(order, rank, size, action, side, last, order_count, price_count, levels):  # type: ignore[no-untyped-def]
     """Replay the records; returns rows shown, and [shown, 2, levels] price ranks (-1 empty) and sizes."""
     rows = len(order)

@@ -42,18 +42,21 @@ class SampleReport:
     seed: int
 
 
-def write_sample(directory: Path | str, seed: int = 7, edge: str = "real", sessions: int | None = None) -> SampleReport:
+def write_sample(
+    directory: Path | str, seed: int = 7, edge: str = "real", sessions: int | None = None, daily: bool = False
+) -> SampleReport:
     """Write the sample data set into ``directory`` and report what it holds; the same arguments give the same bytes.
 
     ``edge`` is "real" (of realistic size), "power" (learnable, a power check) or "0" (none). ``sessions`` takes only
-    the first so many sessions; 15 hold a roll and the spring change of clocks, None means all. Nothing is written when
+    the first so many sessions; 15 hold a roll and the spring change of clocks, None means all. ``daily`` writes a file of
+    bars for each UTC day instead of each month. Nothing is written when
     the directory already holds this very sample; another sample there is replaced as a whole. Raises ValueError for an
     unknown argument and DataError for a directory that holds anything else.
     """
     directory = Path(directory)
     sessions = len(trade_dates()) if sessions is None else sessions
     _check_arguments(seed, edge, sessions)
-    parameters = {"format": FORMAT, "seed": seed, "edge": edge, "sessions": sessions}
+    parameters = {"format": FORMAT, "seed": seed, "edge": edge, "sessions": sessions, **({"files": "day"} if daily else {})}
     earlier = _earlier_sample(directory)
     if earlier is not None and earlier["parameters"] == parameters and _intact(directory, earlier):
         return _report(directory, earlier)
@@ -94,7 +97,7 @@ def _write_all(folder: Path, parameters: dict[str, Any]) -> dict[str, Any]:
     tape, planted = plant_faults(clean, grid, OUTRIGHT_TICK, followed, rng["faults"])
 
     first, last = utc_date(grid.sessions[0].opens), utc_date(grid.sessions[-1].closes)
-    files = month_files(tape.records, first, last)
+    files = month_files(tape.records, first, last, daily="files" in parameters)
     write_bars(folder, files, tape, instruments)
     definitions, definition_count = write_definitions(folder, first, last, instruments)
     oracle_table(grid, path, edition).to_parquet(folder / ORACLE, index=False)

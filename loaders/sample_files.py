@@ -49,7 +49,7 @@ class Mapping:
 
 @dataclass(frozen=True)
 class MonthFile:
-    """One file of bars: its name, UTC dates [first, last], and the rows [start, stop) of the tape it holds."""
+    """One file of bars, of a month or a day: its name, UTC dates [first, last], and the rows [start, stop) of the tape."""
 
     name: str
     first: date
@@ -68,17 +68,17 @@ def file_name(first: date, last: date, schema: str) -> str:
     return f"glbx-mdp3-{first:%Y%m%d}-{last:%Y%m%d}.{schema}.dbn.zst"
 
 
-def month_files(records: Record, first: date, last: date) -> list[MonthFile]:
-    """Split a tape into one file per calendar month (UTC); a month without records has a file without records."""
+def month_files(records: Record, first: date, last: date, daily: bool = False) -> list[MonthFile]:
+    """Split a tape into one file per calendar month, or day (UTC); one without records has a file without records."""
     days = (records["ts_event"] // DAY_NS).astype(np.int64)
     files = []
     begin = first
     while begin <= last:
         next_month = (begin.replace(day=1) + timedelta(days=32)).replace(day=1)
-        end = min(next_month - timedelta(days=1), last)
+        end = begin if daily else min(next_month - timedelta(days=1), last)
         start, stop = np.searchsorted(days, (_day_number(begin), _day_number(end) + 1))
         files.append(MonthFile(file_name(begin, end, "ohlcv-1m"), begin, end, int(start), int(stop)))
-        begin = next_month
+        begin = end + timedelta(days=1)
     return files
 
 

@@ -20,6 +20,9 @@ COMMANDS = {
     "train": "only the models of a fold, chosen on its validation rows",
     "evaluate": "every model of a fold on its test rows, without the report",
     "plan": "what would run and what is cached, and why, without running",
+    "refresh": "the scheduled job: new files → validated, published feature set; --rollback, --install at=06:30",
+    "promote": "marks a model of a run as current: pipeline promote RUN MODEL [fold=0]; --anyway reason=…",
+    "score": "the promoted model's target position for the newest published bar",
     "graph": "the flow, drawn",
     "runs": "records of past runs; `pipeline runs RUN` shows one, `pipeline runs RUN OTHER` compares two",
     "clean": "the store's size by node; budget=20GB evicts what was used least recently",
@@ -31,6 +34,9 @@ OWN_FLAGS = {
     "--calibrate": ("doctor", "measure this machine for executor=auto"),
     "--fallbacks": ("runs", "why sweeps fell back to the CPU, counted"),
     "--dry-run": ("clean", "say what would be removed"),
+    "--install": ("refresh", "print a systemd user timer and a cron line; to=systemd writes the timer"),
+    "--rollback": ("refresh", "make the set published before the current one again"),
+    "--anyway": ("promote", "also a model that does not beat flat; needs reason=…"),
 }
 OWN_VALUES = {
     "--reproduce": ("run", "RUN", "rerun a recorded run and compare every artefact"),
@@ -105,22 +111,15 @@ def _parse(arguments: Sequence[str]) -> Options:
         parser.exit(
             ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"
         )
-    for flag, (owner, *_) in {**OWN_FLAGS, **OWN_VALUES}.items():
-        if getattr(known, flag.strip("-").replace("-", "_")) and known.command != owner:
+    own = {flag.strip("-").replace("-", "_"): (flag, owner) for flag, (owner, *_) in {**OWN_FLAGS, **OWN_VALUES}.items()}
+    for name, (flag, owner) in own.items():
+        if getattr(known, name) and known.command != owner:
             parser.exit(ExitCode.USAGE, f"pipeline: {flag} belongs to `pipeline {owner}`\n")
+    flags = {name: bool(getattr(known, name)) for name, (flag, _) in own.items() if flag in OWN_FLAGS}
     return Options(
-        known.command,
-        tuple(known.words),
-        known.json,
-        known.quiet,
-        known.debug,
-        known.config,
-        known.calibrate,
-        known.fallbacks,
-        known.dry_run,
-        reproduce=known.reproduce,
-        svg=Path(known.svg) if known.svg else None,
-    )
+        known.command, tuple(known.words), known.json, known.quiet, known.debug, known.config, **flags,
+        reproduce=known.reproduce, svg=Path(known.svg) if known.svg else None,
+    )  # fmt: skip
 
 
 def _fail(options: Options, message: str, code: ExitCode, said: str = "") -> int:

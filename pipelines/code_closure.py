@@ -8,7 +8,7 @@ module and all that it imports are. So a change is never missed; a change beside
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pipelines.code_facts import Facts, Import, Unit
@@ -29,6 +29,8 @@ class Closure:
     _unbounded: set[str] = field(default_factory=set)
     _hooked: bool = False
     _waiting: list[tuple[str, Unit]] = field(default_factory=list)
+    _reexported: list[tuple[str, str]] = field(default_factory=list)
+    _named: set[tuple[str, str, tuple[str, ...]]] = field(default_factory=set)
 
     def begin_at(self, module: str, name: str) -> None:
         """Reach a function or class by its name at the top level of its module."""
@@ -70,7 +72,10 @@ class Closure:
         return found
 
     def _run(self) -> None:
-        while self._waiting:
+        while self._waiting or self._reexported:
+            if self._reexported:
+                self._reach_name(*self._reexported.pop())
+                continue
             module, unit = self._waiting.pop()
             if unit.dynamic:
                 self._reach_unbounded(module)
@@ -83,11 +88,15 @@ class Closure:
                     self._follow(*local[base], rest, bound=base)
                 self._reach_name(module, base, rest)
 
-    def _reach_name(self, module: str, name: str, rest: Iterable[str] = ()) -> bool:
+    def _reach_name(self, module: str, name: str, rest: Sequence[str] = ()) -> bool:
         """Reach what a name of a module stands for; say whether the module has it."""
         facts = self.read(module)
         if facts is None:
             return False
+        known = name in facts.places or name in facts.bindings
+        if (module, name, tuple(rest)) in self._named:  # two modules may import a name from each other
+            return known
+        self._named.add((module, name, tuple(rest)))
         for place in facts.places.get(name, ()):
             self._reach(module, place, facts.units[place])
         for _, target, _ in facts.bindings.get("*", ()):
@@ -96,7 +105,7 @@ class Closure:
             self.bound[module, name] = facts.bindings[name]
         for bound, target, other in facts.bindings.get(name, ()):
             self._follow(target, other, list(rest), bound)
-        return name in facts.places or name in facts.bindings
+        return known
 
     def _follow(self, target: str, name: str, rest: list[str], bound: str = "") -> None:
         """Reach what an import gives: a name of a module, a module, or by `rest` something in that module."""
@@ -131,8 +140,8 @@ class Closure:
         self._import(module)
         for place, unit in enumerate(facts.units):
             self._reach(module, place, unit)
-        for name in facts.bindings:  # what it imports can be had from it
-            self._reach_name(module, name)
+        # what it imports can be had from it; later, since modules may stand in a long line
+        self._reexported += [(module, name) for name in facts.bindings]
 
     def _reach_unbounded(self, module: str) -> None:
         """Reach a module and, whole, every module it imports anywhere, and so on."""

@@ -153,7 +153,9 @@ def _is_project(top: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _installed() -> tuple[Path, ...]:
+    """The folders of Python and of packages, those of `pip install --target` on the path included."""
     paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    paths += [path for path in sys.path if next(Path(path or ".").glob("*.dist-info"), None) is not None]
     return tuple({Path(path).resolve() for path in [*paths, *site.getsitepackages(), site.getusersitepackages()] if path})
 
 

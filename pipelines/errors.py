@@ -8,8 +8,10 @@ WalkfoldError (RuntimeError)
 ├── NodeError             3 or 4, by the cause: data rejected by a gate, or any other failure of a node
 ├── StoreError            4   the store cannot be read or written
 │   └── CorruptArtefactError  the artefact was moved aside; running again recomputes it
-└── ClusterError          4   the cluster asked for cannot be had
-    └── StaleWorkerError      a worker runs other code than the driver
+├── ClusterError          4   the cluster asked for cannot be had
+│   └── StaleWorkerError      a worker runs other code than the driver
+├── DownloadError         4   new data cannot be fetched
+└── LockedError           5   another process does this already
 """
 
 from enum import IntEnum
@@ -70,6 +72,16 @@ class ClusterError(WalkfoldError):
 
 class StaleWorkerError(ClusterError):
     """A worker has loaded other code than the key of its task says; it publishes nothing."""
+
+
+class DownloadError(WalkfoldError):
+    """New data cannot be fetched: the server, the way to it, or what it sent; nothing half is left behind."""
+
+
+class LockedError(WalkfoldError):
+    """Another process holds the lock; the message names it."""
+
+    exit_code = ExitCode.LOCKED
 
 
 class NodeError(WalkfoldError):

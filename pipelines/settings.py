@@ -18,6 +18,7 @@ from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
 from pipelines.cluster_settings import ClusterOptions, is_address
 from pipelines.errors import UsageError
+from pipelines.refresh_settings import RefreshSettings
 from pipelines.setting_values import require_path
 from pipelines.sizes import NO_LIMIT, parse_size
 from pipelines.steps.searching import GRID, SEARCHES
@@ -212,6 +213,7 @@ class Settings:
     store_budget: str = NO_LIMIT
     store_cache: str = ""
     store_cache_budget: str = "20GB"
+    refresh: RefreshSettings = field(default_factory=RefreshSettings)
 
     def __post_init__(self) -> None:
         """Refuse capital that cannot carry a position and a cluster that does not exist."""

@@ -4,7 +4,8 @@ objects/ab/<key>/…parts…, manifest.json     an artefact; it exists when its 
 refs/<task>.json                            the last keys of a task, to explain why it runs again
 code/                                       the definitions behind each hash of code in a key
 runs/ ledger/                               records of runs, looks at validation and test rows
-published/                                  feature sets in the order of their first report
+published/ promoted/ scores/ downloads/     feature sets as reported and published, current models, positions, fetched days
+locks/                                      which refresh runs
 leases/                                     what live runs use and earlier ones used last
 tmp/  corrupt/                              unfinished writes; artefacts whose bytes changed
 """

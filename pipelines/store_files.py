@@ -32,6 +32,9 @@ class Files(Protocol):
     def write(self, path: str, data: bytes) -> None:
         """Replace the file: readers see the old or the new content."""
 
+    def create(self, path: str, data: bytes) -> bool:
+        """Write the file unless there is one; return whether it was written. Of two writers one does."""
+
     def remove(self, path: str) -> None:
         """Delete the file where it is there."""
 
@@ -67,6 +70,20 @@ class LocalFiles:
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(target, data)
+
+    def create(self, path: str, data: bytes) -> bool:
+        """Write the file unless there is one: it appears whole, in one link."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
+        try:
+            draft.write_bytes(data)
+            os.link(draft, target)
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink(missing_ok=True)
+        return True
 
     def remove(self, path: str) -> None:
         """Delete the file where it is there."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kernels.compilation import compiled
 from training.market import FLAT, Market
 
 PORTFOLIO_FEATURES = 3
@@ -110,7 +110,7 @@ def portfolio_features(portfolio: Portfolios, scale: float) -> NDArray[np.float3
     return result
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def advance(gross, after, row, position, unrealised, held, action):  # type: ignore[no-untyped-def]
     """Position number, gross money since entry and bars held after the bar that follows `row`."""
     new = after[row, position, action]
@@ -122,7 +122,7 @@ def advance(gross, after, row, position, unrealised, held, action):  # type: ign
     return new, unrealised + gross[row, position, new], held + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def advance_lanes(gross, costs, after, row, position, unrealised, held, action):  # type: ignore[no-untyped-def]
     """`advance` for N lanes, with the money each one's bar earned and cost."""
     count = len(row)

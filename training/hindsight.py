@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numba import njit
 from numpy.typing import NDArray
 
+from kernels.compilation import compiled
 from kernels.execution import Costs, Execution, Instrument
 from training.folds import Rows
 from training.market import FLAT, market
@@ -33,7 +33,7 @@ def best_profit(net: NDArray[np.float64], after: NDArray[np.int8], *, flat_at_en
     return float(_backward(net, after, worth)[FLAT])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _backward(net, after, worth):  # type: ignore[no-untyped-def]
     for row in range(len(net) - 1, -1, -1):
         earlier = np.full(3, -np.inf)

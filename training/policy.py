@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kernels.compilation import compiled
 from training.environment import HELD_LIMIT, UNREALISED_LIMIT, advance
 from training.errors import TrainingError
 from training.market import FLAT, Market
@@ -69,7 +69,7 @@ def _weights(policy: Policy) -> tuple[Weights, ...]:
     return tuple(np.array(part, dtype=np.float32) for part in (*parts, policy.costs))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _layer(inputs, weight, bias):  # type: ignore[no-untyped-def]
     # Inputs outside, outputs inside: vectorised without changing the order of any sum.
     result = bias.copy()
@@ -81,14 +81,14 @@ def _layer(inputs, weight, bias):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _values(state, position, first, first_bias, second, second_bias, head, head_bias, costs):  # type: ignore[no-untyped-def]
     layer = np.maximum(_layer(state, first, first_bias), np.float32(0.0))
     layer = np.maximum(_layer(layer, second, second_bias), np.float32(0.0))
     return _layer(layer, head, head_bias) - costs[position]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _walk(rows, gross, after, scale, first, first_bias, second, second_bias, head, head_bias, costs):  # type: ignore[no-untyped-def]
     count, features = rows.shape
     actions = np.empty(count, np.int8)

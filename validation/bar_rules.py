@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from validation.compilation import compiled
 
 PRICE_SCALE = 1_000_000_000  # fixed point: integer / PRICE_SCALE is the price
 UNDEF_PRICE = 2**63 - 1  # Databento's "no price"
@@ -93,7 +94,7 @@ def row_verdicts(prices: Prices, rules: BarRules) -> RowVerdicts:
     return RowVerdicts(at[~free], *(part[~free] for part in astuple(verdicts)[1:]))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@compiled
 def _suspects(
     opened: NDArray[np.int64], high: NDArray[np.int64], low: NDArray[np.int64], close: NDArray[np.int64],
     tick: int, allow_nonpositive: bool,

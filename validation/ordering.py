@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from validation.compilation import compiled
 
 
 def lexical_order(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.intp]:
@@ -19,7 +20,7 @@ def lexical_order(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.intp]:
     return np.arange(len(keys[0])) if in_order.all() else np.lexsort(keys)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _keep_order(in_order: NDArray[np.bool_], key: NDArray[np.int64]) -> None:
     """Whether neighbours are in order by this key, then by the keys before it."""
     for i in range(len(in_order)):

@@ -1,14 +1,14 @@
 """One compiled pass over a matrix of features each: what is beyond a bound, location and scale, z-scores."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from validation.compilation import compiled
+
 ROWS = 512  # of a block whose sums are made before they join the total, so that rounding stays that of the block
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def rows_beyond(matrix: NDArray[np.float64], limit: float) -> NDArray[np.bool_]:
     """Rows of [rows, F] in which any |value| > limit; an infinity is, NaN is not."""
     beyond = np.zeros(matrix.shape[0], np.bool_)
@@ -20,7 +20,7 @@ def rows_beyond(matrix: NDArray[np.float64], limit: float) -> NDArray[np.bool_]:
     return beyond
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def all_within(matrix: NDArray[np.floating], valid: NDArray[np.bool_], limit: float) -> bool:
     """Whether every value of the valid rows of [rows, F] has |value| <= limit; NaN has not."""
     for row in range(matrix.shape[0]):
@@ -33,7 +33,7 @@ def all_within(matrix: NDArray[np.floating], valid: NDArray[np.bool_], limit: fl
     return True
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def moments(
     matrix: NDArray[np.float64], valid: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
@@ -71,7 +71,7 @@ def moments(
     return count, pivot + mean, spread
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def _first_values(matrix: NDArray[np.float64], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
     """The first finite value of each column on a valid row, 0 where there is none."""
     rows, width = matrix.shape
@@ -85,7 +85,7 @@ def _first_values(matrix: NDArray[np.float64], valid: NDArray[np.bool_]) -> NDAr
     return first
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def zscores(
     matrix: NDArray[np.float64],
     mean: NDArray[np.float64],

@@ -1,13 +1,14 @@
 """Columns of a block of bars laid into the rows of the feature matrix."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from kernels.compilation import compiled
 
 Floats = NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def lay_columns(columns: Floats, matrix: Floats) -> None:
     """matrix[row, k] = columns[k, row], row after row: the matrix is long and not in the cache, the block is."""
     for row in range(matrix.shape[0]):

@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.features.elementwise import compiled
+from kernels.compilation import compiled
 from kernels.features.inputs import FeatureInputs
 from kernels.features.windows import Floats
 
@@ -31,7 +31,7 @@ def _turn(steps: int) -> Floats:
     return np.stack([np.sin(angle), np.cos(angle)])
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _turned(ts: NDArray[np.int64], day: Floats, week: Floats) -> Floats:
     """Sine and cosine of the minute of the day and of the weekday of each timestamp, [4, rows]."""
     out = np.empty((4, len(ts)))

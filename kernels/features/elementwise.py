@@ -1,14 +1,14 @@
 """Quotients with a value for 0 / 0, cuts and extremes: of one value, to be compiled into a formula, and of arrays."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kernels.compilation import compiled
+
 Floats = NDArray[np.float64]
-compiled = njit(cache=True, nogil=True, error_model="numpy")  # arithmetic in the order it is written, as in numpy
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def share(top: float, bottom: float, empty: float, least: float) -> float:
     """top / bottom, and `empty` where bottom <= least; NaN in either stays NaN."""
     value = top / bottom
@@ -16,26 +16,26 @@ def share(top: float, bottom: float, empty: float, least: float) -> float:
     return other if bottom <= least else value
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def within(value: float, low: float, high: float) -> float:
     """Cut to [low, high]; NaN stays NaN."""
     value = low if value < low else value
     return high if value > high else value
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def larger(value: float, other: float) -> float:
     """The larger of the two; NaN where either is."""
     return value if value > other or value != value else other
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def smaller(value: float, other: float) -> float:
     """The smaller of the two; NaN where either is."""
     return value if value < other or value != value else other
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def divided(top: Floats, bottom: Floats, empty: float, least: float) -> Floats:
     """`share` of each pair."""
     out = np.empty(len(top))
@@ -44,7 +44,7 @@ def divided(top: Floats, bottom: Floats, empty: float, least: float) -> Floats:
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def cut(values: Floats, low: float, high: float) -> Floats:
     """Each value `within` [low, high]."""
     out = np.empty(len(values))
@@ -53,7 +53,7 @@ def cut(values: Floats, low: float, high: float) -> Floats:
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def cut_share(top: Floats, bottom: Floats, empty: float, least: float, low: float, high: float) -> Floats:
     """`share` of each pair, cut to [low, high]."""
     out = np.empty(len(top))
@@ -62,7 +62,7 @@ def cut_share(top: Floats, bottom: Floats, empty: float, least: float, low: floa
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def cut_ratio(top: Floats, bottom: Floats, floor: float, low: float, high: float) -> Floats:
     """max(top, floor) / max(bottom, floor) of each pair, cut to [low, high]; NaN in either stays NaN."""
     out = np.empty(len(top))
@@ -71,7 +71,7 @@ def cut_ratio(top: Floats, bottom: Floats, floor: float, low: float, high: float
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def cut_scaled(values: Floats, scale: Floats, factor: float, limit: float) -> Floats:
     """values / (scale * factor) cut to [-limit, limit], at the end of [len(scale)]; NaN in front of them."""
     out = np.empty(len(scale))
@@ -83,7 +83,7 @@ def cut_scaled(values: Floats, scale: Floats, factor: float, limit: float) -> Fl
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def deviation(spread: Floats, size: int, floor: float) -> Floats:
     """Sample standard deviation from a sum of squared deviations over `size` rows, at least `floor`."""
     out = np.empty(len(spread))
@@ -92,7 +92,7 @@ def deviation(spread: Floats, size: int, floor: float) -> Floats:
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def standing(values: Floats, mean: Floats, spread: Floats, size: int, flat: float) -> Floats:
     """(value - mean) / sample standard deviation over `size` rows, cut to [-5, 5]; 0 where that is <= flat."""
     out = np.empty(len(values))
@@ -101,7 +101,7 @@ def standing(values: Floats, mean: Floats, spread: Floats, size: int, flat: floa
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def balance(plus: Floats, minus: Floats) -> Floats:
     """(plus - minus) / (plus + minus), 0 where both are 0."""
     out = np.empty(len(plus))

@@ -6,7 +6,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.features.elementwise import compiled, cut, cut_ratio, deviation, divided, larger, smaller
+from kernels.compilation import compiled
+from kernels.features.elementwise import cut, cut_ratio, deviation, divided, larger, smaller
 from kernels.features.windows import Floats, LevelPath, at_end, mean_and_spread, products, window_sum
 
 FLOOR = 1e-6  # smallest volatility of one bar: 1/50 of an ES tick; what a flat market is measured with
@@ -77,7 +78,7 @@ def feature_inputs(bars: BarBlock) -> FeatureInputs:
     )
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _in_closes(opened: Floats, high: Floats, low: Floats, close: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """1, open, high and low in units of the close; NaN where not all prices are above zero."""
     rows = len(close)
@@ -93,7 +94,7 @@ def _average_true_range(high: Floats, low: Floats, path: LevelPath) -> Floats:
     return window_sum(_true_range(high, low, path.ratios[0]), 14, path) / 14
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _true_range(high: Floats, low: Floats, before: Floats) -> Floats:
     """From the lower of low and the close before to the higher of high and it."""
     out = np.empty(len(high))

@@ -9,17 +9,16 @@ one in `out`, which holds NaN before the first full window.
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kernels.compilation import compiled
 from kernels.features.merges import add, larger_of, merge_four, merge_products, merge_spread, smaller_of
 
 Floats = NDArray[np.float64]
 Ladder = NDArray[np.int64]
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def level_ratios(first: Floats, ladder: Ladder, out: Floats) -> None:
     """Row 0 of out is L_{t-1} / L_t; row k that of the older rows together by first row, from the rows of its blocks.
 
@@ -33,13 +32,13 @@ def level_ratios(first: Floats, ladder: Ladder, out: Floats) -> None:
         out[step + 1][rows:] = np.nan
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def _multiply(left: Floats, right: Floats, out: Floats) -> None:
     for i in range(len(out)):
         out[i] = left[i] * right[i]
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def sum_ladder(values: Floats, ratios: Any, ladder: Ladder, weights: Floats, out: Floats) -> None:
     """Sums of windows, out [places, rows]; on each step the older block counts `weights[step]` times."""
     scratch = np.empty((2, len(values)))
@@ -58,7 +57,7 @@ def sum_ladder(values: Floats, ratios: Any, ladder: Ladder, weights: Floats, out
         state = target
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def extreme_ladder(values: Floats, ratios: Floats, ladder: Ladder, larger: bool, out: Floats) -> None:
     """Largest or smallest levels of windows in units of the last level, out [places, rows]."""
     scratch = np.empty((2, len(values)))
@@ -80,7 +79,7 @@ def extreme_ladder(values: Floats, ratios: Floats, ladder: Ladder, larger: bool,
         state = target
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def spread_ladder(values: Floats, ratios: Any, ladder: Ladder, out: Floats) -> None:
     """Means and sums of squared deviations of windows, out [places, 2, rows]."""
     single, scratch = np.zeros((2, len(values))), np.empty((2, 2, len(values)))
@@ -100,7 +99,7 @@ def spread_ladder(values: Floats, ratios: Any, ladder: Ladder, out: Floats) -> N
         state, start = target, begin
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def moment_ladder(values: Floats, ladder: Ladder, out: Floats) -> None:
     """Means and sums of the second to fourth power of the deviations of windows, out [places, 4, rows]."""
     single, scratch = np.zeros((4, len(values))), np.empty((2, 4, len(values)))
@@ -119,7 +118,7 @@ def moment_ladder(values: Floats, ladder: Ladder, out: Floats) -> None:
         state, start = target, begin
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def product_ladder(left: Floats, right: Floats, ratios: Any, ladder: Ladder, out: Floats) -> None:
     """Means of left and of right, and sums of the products of their deviations, of windows, out [places, 3, rows].
 
@@ -144,18 +143,18 @@ def product_ladder(left: Floats, right: Floats, ratios: Any, ladder: Ladder, out
         state, start = target, begin
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def _two(state: Floats, start: int, rows: int) -> tuple[Floats, Floats]:
     return state[0][start : start + rows], state[1][start : start + rows]
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def _three(state: Floats, start: int, rows: int) -> tuple[Floats, Floats, Floats]:
     stop = start + rows
     return state[0][start:stop], state[1][start:stop], state[2][start:stop]
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def _four(state: Floats, start: int, rows: int) -> tuple[Floats, Floats, Floats, Floats]:
     stop = start + rows
     return state[0][start:stop], state[1][start:stop], state[2][start:stop], state[3][start:stop]

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from kernels.features.elementwise import compiled, cut_scaled, cut_share, divided, larger, share, standing, within
+from kernels.compilation import compiled
+from kernels.features.elementwise import cut_scaled, cut_share, divided, larger, share, standing, within
 from kernels.features.inputs import FLAT, FeatureInputs, bounded_log, log_ratio
 from kernels.features.windows import Floats, mean_and_spread, products, window_sum, window_sums
 
@@ -33,7 +34,7 @@ def correlation(left: Floats, right: Floats, product: Floats, low: float = -1.0)
     return np.asarray(_correlation(left, right, product, low))
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _correlation(left: Floats, right: Floats, product: Floats, low: float) -> Floats:
     out = np.empty(len(left))
     for i in range(len(left)):
@@ -43,7 +44,7 @@ def _correlation(left: Floats, right: Floats, product: Floats, low: float) -> Fl
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _terms(
     steps: Floats, volume: Floats, high: Floats, low: Floats, here: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
@@ -59,7 +60,7 @@ def _terms(
     return signed, impact, pressure, turnover
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _bounce(lagged: Floats, sd: Floats) -> Floats:
     """Roll's spread from the sum of products with the return before, in units of the volatility of one bar."""
     out = np.empty(len(lagged))

@@ -8,14 +8,14 @@ there are no levels. Results go into arrays given last, which overlap no argumen
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kernels.compilation import compiled
+
 Floats = NDArray[np.float64]
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def add(older: Floats, newer: Floats, ratio: Any, weight: float, out: Floats) -> None:
     """older * ratio * weight + newer."""
     for i in range(len(out)):
@@ -25,7 +25,7 @@ def add(older: Floats, newer: Floats, ratio: Any, weight: float, out: Floats) ->
         out[i] = value * weight + newer[i]
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def larger_of(older: Floats, newer: Floats, ratio: Floats, out: Floats) -> None:
     """The larger of older * ratio and newer; NaN where either is."""
     for i in range(len(out)):
@@ -33,7 +33,7 @@ def larger_of(older: Floats, newer: Floats, ratio: Floats, out: Floats) -> None:
         out[i] = value if value > other or value != value else other
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def smaller_of(older: Floats, newer: Floats, ratio: Floats, out: Floats) -> None:
     """The smaller of older * ratio and newer; NaN where either is."""
     for i in range(len(out)):
@@ -41,7 +41,7 @@ def smaller_of(older: Floats, newer: Floats, ratio: Floats, out: Floats) -> None
         out[i] = value if value < other or value != value else other
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def merge_spread(older: Any, newer: Any, ratio: Any, a: int, b: int, out: Any) -> None:
     """Mean and sum of squared deviations of two blocks of a and b rows together."""
     mean_a, spread_a = older
@@ -58,7 +58,7 @@ def merge_spread(older: Any, newer: Any, ratio: Any, a: int, b: int, out: Any) -
         spread[i] = apart + spread_b[i] + gap * gap * weight
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def merge_four(older: Any, newer: Any, a: int, b: int, out: Any) -> None:
     """Mean and sums of the second to fourth power of the deviations of two blocks together (Pébay 2008)."""
     mean_a, a2, a3, a4 = older
@@ -79,7 +79,7 @@ def merge_four(older: Any, newer: Any, a: int, b: int, out: Any) -> None:
         )  # fmt: skip
 
 
-@_compiled  # type: ignore[untyped-decorator]
+@compiled
 def merge_products(older: Any, newer: Any, ratio: Any, a: int, b: int, out: Any) -> None:
     """Means of left and of right, and sums of the products of their deviations, of two blocks together.
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from kernels.features.elementwise import balance, compiled, larger, share, standing, within
+from kernels.compilation import compiled
+from kernels.features.elementwise import balance, larger, share, standing, within
 from kernels.features.inputs import FLAT, FLOOR, FeatureInputs
 from kernels.features.windows import (
     Floats,
@@ -49,7 +50,7 @@ def _weight(span: int) -> float:
     return decay_weight(EMA_TAPS[span], _decay(span))
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _moves(before: Floats) -> tuple[Floats, Floats]:
     """How far the close rose and how far it fell, in units of itself."""
     gains, losses = np.empty(len(before)), np.empty(len(before))
@@ -59,7 +60,7 @@ def _moves(before: Floats) -> tuple[Floats, Floats]:
     return gains, losses
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _difference(left: Floats, left_weight: float, right: Floats, right_weight: float) -> Floats:
     out = np.empty(len(left))
     for i in range(len(left)):
@@ -67,7 +68,7 @@ def _difference(left: Floats, left_weight: float, right: Floats, right_weight: f
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _histogram(difference: Floats, true_range: Floats) -> Floats:
     out = np.empty(len(difference))
     for i in range(len(difference)):
@@ -75,7 +76,7 @@ def _histogram(difference: Floats, true_range: Floats) -> Floats:
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _place(here: Floats, bottom: Floats, top: Floats) -> Floats:
     """Where the close stands in its channel, from -1 at the bottom to 1 at the top; 0 in one without height."""
     out = np.empty(len(here))
@@ -84,7 +85,7 @@ def _place(here: Floats, bottom: Floats, top: Floats) -> Floats:
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _directions(high: Floats, low: Floats, before: Floats) -> tuple[Floats, Floats]:
     """+DM and -DM in units of the close; NaN on the first row and where a price is missing."""
     plus, minus = np.empty(len(high)), np.empty(len(high))

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from kernels.features.elementwise import compiled, share, within
+from kernels.compilation import compiled
+from kernels.features.elementwise import share, within
 from kernels.features.inputs import FLAT, FeatureInputs
 from kernels.features.liquidity import correlation
 from kernels.features.windows import Floats, at_end, central_moments, mean_and_spread
@@ -25,7 +26,7 @@ def shape(inputs: FeatureInputs) -> dict[str, Floats]:
     }
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _skew_and_excess(
     third: Floats, fourth: Floats, sd: Floats, cubed: Floats, to_fourth: Floats
 ) -> tuple[Floats, Floats]:
@@ -39,7 +40,7 @@ def _skew_and_excess(
     return skew, excess
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _variance_ratio(ten: Floats, one: Floats) -> Floats:
     """Variance of ten-bar returns against ten times that of one bar, cut to [0.1, 10]; 1 where nothing moved."""
     out = np.empty(len(ten))
@@ -49,7 +50,7 @@ def _variance_ratio(ten: Floats, one: Floats) -> Floats:
     return out
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _exponent(log_ratio: Floats) -> Floats:
     out = np.empty(len(log_ratio))
     for i in range(len(log_ratio)):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from kernels.features.elementwise import compiled, cut_scaled, cut_share, larger, share, within
+from kernels.compilation import compiled
+from kernels.features.elementwise import cut_scaled, cut_share, larger, share, within
 from kernels.features.inputs import EPSILON, FeatureInputs
 from kernels.features.windows import Floats, at_end, window_sum
 
@@ -21,7 +22,7 @@ def trend(inputs: FeatureInputs) -> dict[str, Floats]:
     return features
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _shape(opened: Floats, high: Floats, low: Floats, close: Floats) -> tuple[Floats, Floats, Floats]:
     """Body, upper wick and place of the close, in units of the bar's reach."""
     rows = len(close)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from kernels.features.elementwise import compiled, cut_share, deviation, larger
+from kernels.compilation import compiled
+from kernels.features.elementwise import cut_share, deviation, larger
 from kernels.features.inputs import FLAT, FLOOR, FeatureInputs, log_ratio
 from kernels.features.windows import Floats, mean_and_spread, window_sum
 
@@ -33,7 +34,7 @@ def _range_estimates(inputs: FeatureInputs) -> tuple[Floats, Floats, Floats]:
     return parkinson, garman_klass, yang_zhang
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _range_terms(opened: Floats, high: Floats, low: Floats, steps: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """A bar's terms of Parkinson, Garman-Klass and Rogers-Satchell, and its open against the close before."""
     rows = len(opened)
@@ -47,7 +48,7 @@ def _range_terms(opened: Floats, high: Floats, low: Floats, steps: Floats) -> tu
     return reach, garman_klass, rogers_satchell, overnight
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _estimates(
     reach: Floats, garman_klass: Floats, rogers_satchell: Floats, overnight: Floats, session: Floats
 ) -> tuple[Floats, Floats, Floats]:
@@ -61,7 +62,7 @@ def _estimates(
     return parkinson, garman, yang
 
 
-@compiled  # type: ignore[untyped-decorator]
+@compiled
 def _floored_root(variance: float) -> float:
     root: float = larger(np.sqrt(larger(variance, 0.0)), FLOOR)
     return root

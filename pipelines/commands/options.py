@@ -23,6 +23,9 @@ class Options:
     calibrate: bool = False
     fallbacks: bool = False
     dry_run: bool = False
+    install: bool = False
+    rollback: bool = False
+    anyway: bool = False
     reproduce: str = ""
     svg: Path | None = None
 

@@ -1,6 +1,7 @@
 """Choices of sub-expressions: each as its own sweep gives it, over the same bars, ranked together."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from kernels.choices import sweep_choices
@@ -69,10 +70,76 @@ def test_choices_that_are_rows_are_one_program(random_bars, contract, same_bits)
         assert found.trace(2 * place + 1).equals(alone.trace(1))
 
 
+def test_a_parameter_called_window_is_not_the_number_of_a_window(random_bars, contract):
+    bars, windows = random_bars(2, bars=120), [(40, 80), (60, 120)]
+    found = sweep_choices(made, CHOICES, bars, grid=GRID, windows=windows, instrument=contract, executor="numpy").table
+    reads = found["signal"] == "stretch"
+    assert found.loc[~reads, "window"].isna().all() and found.loc[reads, "window"].isin(GRID["window"]).all()
+    assert found["scored_window"].dtype == np.int64
+    for _, rows in found.groupby("signal"):
+        assert sorted(rows["scored_window"].unique()) == [0, 1]
+
+
+def test_a_table_of_combinations_is_swept_by_every_choice(random_bars, contract):
+    options = {"instrument": contract, "executor": "numpy", "metrics": ["net_profit"]}
+    bars, pairs = random_bars(2, bars=120), [{"window": 5, "level": 1.0}, {"window": 9, "level": 0.5}]
+    for grid in (pairs, pd.DataFrame(pairs)):
+        found = sweep_choices(made, CHOICES, bars, grid=grid, **options).table
+        stretch = found[(found["signal"] == "stretch") & (found["idle"] == "flat")]
+        assert stretch[["window", "level"]].to_numpy().tolist() == [[5.0, 1.0], [9.0, 0.5]]
+        rest = found[found["signal"] != "stretch"]
+        assert set(rest["level"]) == {1.0, 0.5} and rest["window"].isna().all()
+
+
+def test_strategies_without_parameters_are_scored_in_one_program(random_bars, contract, same_bits):
+    options = {"instrument": contract, "executor": "numpy", "metrics": ["net_profit", "trades"], "start": 13}
+    targets = {
+        "trend": where(sma(CLOSE, 9) < CLOSE, 1.0, -1.0),
+        "fade": where(zscore(CLOSE, 14) > 1.0, -1.0, 0.0),
+        "long": 1.0,
+    }
+    bars = random_bars(2, bars=120)
+    found = sweep_choices(lambda target: Strategy("batch", target), {"target": targets}, bars, **options)
+    one = sweep_choices(lambda target: Strategy("batch", target), {"target": {"a": targets["trend"]}}, bars, **options)
+    assert one.table["net_profit"].tolist() == found.table["net_profit"].tolist()[:1]
+    assert found.profile["programs"] == 1 and found.table["target"].tolist() == list(targets)
+    for row, target in enumerate(targets.values()):
+        alone = sweep(Strategy("one", target), bars, **options).table
+        assert same_bits(found.table.iloc[row : row + 1][["net_profit", "trades"]], alone[["net_profit", "trades"]])
+
+
+def test_numbers_are_choices_of_a_stop(random_bars, contract):
+    bars = random_bars(2, bars=120)
+    bars["high"], bars["low"] = bars[["open", "close"]].max(axis=1) + 2.0, bars[["open", "close"]].min(axis=1) - 2.0
+    found = sweep_choices(
+        lambda stop: Strategy("stopped", where(sma(CLOSE, 5) < CLOSE, 1.0, -1.0), stop_loss=stop),
+        {"stop": {"near": 0.0005, "far": 0.5}}, bars, instrument=contract, executor="numpy", metrics=["fills"],
+    )  # fmt: skip
+    assert found.table["fills"].iloc[0] > found.table["fills"].iloc[1]
+
+
+@pytest.mark.parametrize(
+    ("make", "choices", "message"),
+    [
+        (made, {"signal": [CLOSE]}, r"the axis 'signal' is \[col.*; give it \{name: expression\}"),
+        (lambda signal: signal, {"signal": {"a": CLOSE}}, r"must return a kernels\.strategy\.Strategy"),
+        (
+            lambda signal: Strategy("s", CLOSE),
+            {"signal": {"a": CLOSE, "b": CLOSE * 2.0}},
+            "does not read the axis 'signal'",
+        ),
+        (lambda sharpe: Strategy("s", sharpe), {"sharpe": {"a": CLOSE, "b": -CLOSE}}, "has the name of a metric"),
+    ],
+)
+def test_choices_that_cannot_be_swept_say_why(make, choices, message, random_bars, contract):
+    with pytest.raises(GridError, match=message):
+        sweep_choices(make, choices, random_bars(2, bars=80), instrument=contract)
+
+
 @pytest.mark.parametrize(
     ("choices", "grid", "message"),
     [
-        ({**CHOICES, "idle": {}}, GRID, "the axis 'idle' is empty"),
+        ({**CHOICES, "idle": {}}, GRID, "the axis 'idle' is {}; give it"),
         (CHOICES, {**GRID, "slow": [1]}, "sweeps 'slow', which no choice reads"),
         (CHOICES, {"level": [1.0]}, "parameter 'window' has no values"),
     ],

@@ -135,8 +135,16 @@ def test_other_bars_and_strategies_are_refused(random_bars, contract):
         sweep(ema_cross(), bars[:80], resume=state, **given)
     with pytest.raises(SweepError, match="here that bar is 2024-01-02 01:49"):
         sweep(ema_cross(), bars[10:], resume=state, **given)
-    with pytest.raises(SweepError, match="of the strategy ema_cross, not donchian_breakout"):
+    with pytest.raises(SweepError, match=r"of the strategy ema_cross \w{12}, not donchian_breakout \w{12}"):
         sweep(donchian_breakout(), bars, resume=state, **given)
+    revised = bars.assign(close=bars["close"] + 1.0 * (bars.index == 50))
+    with pytest.raises(SweepError, match=r"the 99 bars before the state .* the past was revised"):
+        sweep(ema_cross(), revised, resume=state, **given)
+    target, stopped = ema_cross().target, Strategy("ema_cross", ema_cross().target, stop_loss=0.01)
+    bars["high"], bars["low"] = bars["open"] + 9.0, bars["open"] - 9.0
+    for other in (stopped, Strategy("ema_cross", -1.0 * target)):  # of the same name, but not the same
+        with pytest.raises(SweepError, match=r"of the strategy ema_cross \w{12}, not ema_cross \w{12}"):
+            sweep(other, bars, resume=state, **given)
     kept = sweep(ema_cross(), bars, grid={"fast": [3], "slow": [8]}, **(given | {"metrics": ["var_95"]}))
     with pytest.raises(SweepError, match="need all returns"):
         kept.state()

@@ -71,3 +71,26 @@ def test_an_account_counts_trades_and_keeps_its_position_a_float():
     assert {"trades", "wins", "losses", "fills", "solvent"} <= found
     assert not found & {"target", "position", "profit", "costs", "return_sum", "held_bars"}
     assert found <= set(reads(tuple(METRICS)))
+
+
+def test_many_small_numbers_added_in_one_bar_may_overflow_and_stay_floats():
+    # 16 doubled ten times is 16,384 a bar: past 2^31 after 131,072 bars
+    def doubled(times):
+        def step(s):
+            added = where(s["run"] > 2.0, 16.0, 0.0)
+            for _ in range(times):
+                added = added + added
+            return {"n": s["n"] + added, "run": where(col("x") > 0.0, s["run"] + 1.0, 0.0)}
+
+        return states(step)
+
+    assert counting(doubled(0), n=0.0, run=0.0) == {"n", "run"}
+    assert counting(doubled(1), n=0.0, run=0.0) == counting(doubled(10), n=0.0, run=0.0) == {"run"}
+
+    def by_ones(s):
+        n = s["n"]
+        for _ in range(100):
+            n = n + 1.0
+        return {"n": n}
+
+    assert counting(states(by_ones), n=0.0) == frozenset()

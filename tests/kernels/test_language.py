@@ -228,6 +228,23 @@ def _branching(state, x):
         (lambda: 2 ** col("a"), r"exp\(x \* log\(base\)\)"),
         (lambda: col("a") // 2, r"floor\(a / b\)"),
         (lambda: col("a") % 2, r"a - b \* floor\(a / b\)"),
+        (lambda: 2 % col("a"), r"a - b \* floor\(a / b\)"),
+        (lambda: 2 // col("a"), r"floor\(a / b\)"),
+        (lambda: divmod(col("a"), 2), r"floor\(a / b\) and"),
+        (lambda: (col("a") > 1) ^ (col("b") > 1), r"\(a & ~b\) \| \(~a & b\)"),
+        (lambda: True ^ (col("b") > 1), r"\(a & ~b\) \| \(~a & b\)"),
+        (lambda: round(col("a"), 2), r"floor\(x / tick \+ 0\.5\) \* tick"),
+        (lambda: min(col("a"), 1.0), r"`min\(a, b\)`, `max\(a, b\)` of kernels\.expressions"),
+        (lambda: np.sqrt(col("a")), r"given to numpy's sqrt: write sqrt\(x\)"),
+        (lambda: np.maximum(col("a"), 0.0), r"write max\(a, b\)"),
+        (lambda: np.sin(col("a")), r"numpy's sin: use the words"),
+        (lambda: np.where(col("a") > 0, 1.0, 0.0), "made an array: use where"),
+        (lambda: np.arange(3.0) * col("a"), "ndarray .* cannot stand in an expression"),
+        (lambda: np.add.reduce(col("a")), "numpy's add"),
+        (lambda: col("a").shift(1), r"is no Series and has no \.shift: write lag\(x, n\)"),
+        (lambda: col("a").rolling(5), r"write sma\(x, n\)"),
+        (lambda: f"{col('a'):.2f}", "formatted with '.2f'"),
+        (lambda: scan(lambda s, x: np.maximum(s, x), 0.0, col("a")), r"numpy's maximum"),
         (lambda: scan(_branching, 0.0, col("a")), r"`where\(condition, x, y\)` for `if`"),
         (lambda: scan(lambda s, x: (s, x), 0.0, col("a")), r"in the form of init=0.0"),
         (lambda: scan(lambda s: s[0], (0.0, 1.0)), r"in the form of init"),
@@ -246,3 +263,13 @@ def _branching(state, x):
 def test_misuse_teaches(misuse, remedy):
     with pytest.raises(ExpressionError, match=remedy):
         misuse()
+
+
+def test_numpys_numbers_stand_in_expressions_like_pythons():
+    x = col("x")
+    found = [np.float64(2.0) * x, np.float32(2.0) * x, np.int64(2) * x, x * np.float64(2.0)]
+    assert [repr(one) for one in found] == [*3 * ["(2.0 * col('x'))"], "(col('x') * 2.0)"]
+    assert repr(np.float64(1.0) < x) == "(1.0 < col('x'))" and repr(np.bool_(True) & (x > 1)) == "(True & (col('x') > 1.0))"
+    assert +x is x and repr(hold()) == "hold()"
+    with pytest.raises(AttributeError, match="no attribute 'x'"):
+        x.x  # noqa: B018

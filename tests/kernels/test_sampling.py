@@ -55,6 +55,8 @@ def test_all_of_a_small_grid_can_be_drawn_and_not_more(sample):
         sample(FREE, axes, 13, seed=2)
     with pytest.raises(GridError, match="0 combinations asked for"):
         sample(FREE, axes, 0, seed=2)
+    with pytest.raises(GridError, match=r"2\.5 combinations asked for; ask for a whole number"):
+        sample(FREE, axes, 2.5, seed=2)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_wrong_axes_are_named(axes, message):
         random_combinations(FREE, axes, 1, seed=0)
 
 
-@pytest.mark.parametrize("wrong", [(2, 1), (0, float("inf")), (0, 1, 0.0), (0, 1, None, True), (1, 2, 0.5, True)])
+@pytest.mark.parametrize("wrong", [(2, 1), (0, float("inf")), (0, 1, 0.0), (0, 1, None, True), (1, 2, 0.5, True), ("a", 2)])
 def test_a_span_without_numbers_is_refused(wrong):
     with pytest.raises(GridError, match="Span"):
         Span(*wrong)

@@ -59,8 +59,8 @@ def test_ties_go_to_the_earlier_combination_and_nan_is_never_kept(monkeypatch, r
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"top": 0}, "top=0: keep at least one"),
-        ({"confirm": 0}, "confirm=0: at least one"),
+        ({"top": 0}, "top=0: must be a whole number >= 1"),
+        ({"confirm": 0}, "confirm=0: must be a whole number >= 1"),
         ({"blocks": 16}, "the best alone say nothing of the choice among all"),
         ({"rank_by": "trades"}, "rank_by='trades' is not among the metrics sharpe"),
     ],
@@ -206,3 +206,14 @@ def test_ten_million_combinations_fit_into_two_gigabytes():
     print(f"peak {peak / 1e6:.0f} MB, {seconds:.1f} s")
     assert peak < 2e9
     assert np.isfinite(seconds)
+
+
+def test_symbols_may_be_numbers_and_are_never_missing(random_bars, contract):
+    one, other = (random_bars(seed, bars=80).assign(symbol=name) for seed, name in ((4, 5_002), (5, 17)))
+    both = sweep_symbols(
+        ema_cross(), pd.concat([one, other], ignore_index=True), instruments={"5002": contract, "17": contract},
+        grid={"fast": [3], "slow": [8]}, executor="numpy",
+    )  # fmt: skip
+    assert list(both.by_symbol) == ["5002", "17"] and both.table["symbol"].tolist() == ["5002", "17"]
+    with pytest.raises(BarsError, match="row 3 of the bars has no symbol"):
+        sweep_symbols(ema_cross(), one.assign(symbol=["a"] * 3 + [None] + ["a"] * 76), instruments={}, grid={})

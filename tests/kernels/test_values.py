@@ -69,7 +69,7 @@ def test_misuse_teaches_the_rewrite(misuse, remedy):
 
 def test_an_expression_prints_as_it_is_written():
     assert repr(where((left > 1) & (right <= param("p")), -left, hold())) == (
-        "where(((col('a') > 1.0) & (col('b') <= param('p'))), -col('a'), state('target'))"
+        "where(((col('a') > 1.0) & (col('b') <= param('p'))), -col('a'), hold())"
     )
 
 
@@ -103,8 +103,8 @@ def test_functions_on_numbers(kind):
 
 
 def test_prev_reaches_the_leaves():
-    assert repr(prev(left - right * param("p"), 2)) == "(lag(2, col('a')) - (lag(2, col('b')) * param('p')))"
-    assert repr(prev(prev(left))) == "lag(2, col('a'))"
+    assert repr(prev(left - right * param("p"), 2)) == "(lag(col('a'), 2) - (lag(col('b'), 2) * param('p')))"
+    assert repr(prev(prev(left))) == "lag(col('a'), 2)"
 
 
 def test_parameters_in_order_of_first_appearance():
@@ -115,3 +115,14 @@ def test_parameters_in_order_of_first_appearance():
 
 def test_errors_are_type_errors_of_ours():
     assert issubclass(ExpressionError, TypeError)
+
+
+def test_a_deep_expression_prints_in_bounded_length():
+    doubled, chain = col("a"), col("a")
+    for _ in range(60):
+        doubled = doubled + doubled * 0.5  # prints 2^60 times in full
+    for _ in range(5000):
+        chain = chain + 1.0  # and 5,000 deep
+    assert len(repr(doubled)) < 20_000 and repr(chain).endswith("+ 1.0)") and "…" in repr(chain)
+    with pytest.raises(ExpressionError, match="has no truth value"):
+        bool(doubled > chain)

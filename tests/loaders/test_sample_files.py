@@ -201,3 +201,18 @@ def test_calendar_has_a_holiday_half_days_and_both_clock_changes() -> None:
     assert pd.Timestamp(by_date[date(2024, 11, 4)].opens, tz="UTC").hour == 23
     # 184 full sessions of 1,380 minutes and the half days above.
     assert minute_grid(sessions).ts.size == 184 * 1380 + 4 * 1140 + 1155
+
+
+def test_day_files_hold_the_records_of_the_month_files(folder: Path, tmp_path: Path) -> None:
+    daily = write_sample(tmp_path / "daily", sessions=15, daily=True).directory
+
+    def records(place: Path) -> pd.DataFrame:
+        paths = sorted(place.glob("*.ohlcv-1m.dbn.zst"))
+        return pd.concat([read(path) for path in paths], ignore_index=True).drop(columns="symbol")
+
+    pd.testing.assert_frame_equal(records(daily), records(folder))
+    names = [path.name for path in sorted(daily.glob("*.ohlcv-1m.dbn.zst"))]
+    assert len(names) == 20 and names[1] == "glbx-mdp3-20240226-20240226.ohlcv-1m.dbn.zst"
+    for path in daily.glob("*.ohlcv-1m.dbn.zst"):
+        times = pd.to_datetime(read(path)["ts_event"], unit="ns", utc=True)
+        assert {f"{moment:%Y%m%d}" for moment in times} <= {path.name.split("-")[2]}

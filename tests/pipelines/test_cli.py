@@ -215,3 +215,12 @@ def _members(group: int) -> list[int]:
         if int(fields[2]) == group and fields[0] != "Z":
             found.append(int(path.name))
     return found
+
+
+def test_the_sample_comes_with_fewer_sessions_and_in_day_files(tmp_path, capsys):
+    assert main(["sample", str(tmp_path / "few"), "sessions=3", "files=day", "--json"]) == 0
+    names = json.loads(capsys.readouterr().out)["files"]
+    assert sum(".ohlcv-1m." in name for name in names) == 4, "the evening before, and three days"
+    for wrong, said in (("sessions=two", "a whole number"), ("files=week", "month or day"), ("sessions=1", "outside 3 to")):
+        assert main(["sample", str(tmp_path / "other"), wrong]) == 2
+        assert said in capsys.readouterr().err

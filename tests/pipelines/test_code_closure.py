@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines import keys
-from pipelines.code_reading import CodeReader
+from pipelines.code_reading import CodeReader, _installed
 from pipelines.graph import build_graph
 from pipelines.node import Node
 from pipelines.nodes import NODES
@@ -270,6 +270,38 @@ def test_a_second_package_of_the_users_counts_and_installed_ones_do_not(shop, tm
     code = shop.code()
     defined = [name for name in sorted(code) if ":import " not in name]
     assert defined == [f"{shop.name}.nodes:work", f"{shop.name}_tools:half"]
+
+
+def test_modules_that_import_a_name_from_each_other_end(shop):
+    shop.write({
+        "nodes.py": "from SHOP import one\n\ndef work(x):\n    return one\n",
+        "one.py": "def go():\n    from SHOP.two import thing\n    return thing\n\nif False:\n    from SHOP.two import thing\n",
+        "two.py": "if False:\n    from SHOP.one import thing\n",
+    })  # fmt: skip
+    assert shop.code()
+
+
+def test_a_long_line_of_modules_is_followed_to_its_end(shop):
+    last = 60  # Python itself imports little more than a hundred inside each other
+    modules = {f"m{n}.py": f"from SHOP import m{n + 1}\n\ndef half(x):\n    return m{n + 1}\n" for n in range(last)}
+    shop.write({"nodes.py": "from SHOP import m0\n\ndef work(x):\n    return m0\n", **modules, f"m{last}.py": HALF})
+    before = shop.code()
+    shop.write({f"m{last}.py": HALF.replace("2", "3")})
+    assert shop.code() != before
+
+
+def test_packages_beside_which_their_metadata_lies_are_installed_ones(shop, tmp_path, monkeypatch):
+    site = tmp_path / "site"
+    (site / "thing-1.0.dist-info").mkdir(parents=True)
+    (site / "thing").mkdir()
+    (site / "thing" / "__init__.py").write_text("def half(x):\n    return x / 2\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(site))
+    _installed.cache_clear()
+    shop.write({"nodes.py": "from thing import half\n\ndef work(x):\n    return half(x)\n"})
+    before = shop.code()
+    (site / "thing" / "__init__.py").write_text("def half(x):\n    return x / 3\n", encoding="utf-8")
+    assert shop.code() == before
+    _installed.cache_clear()
 
 
 def test_what_was_parsed_before_is_read_and_a_damaged_file_of_it_is_no_file(shop, tmp_path):
