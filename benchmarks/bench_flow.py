@@ -163,6 +163,7 @@ def main() -> None:
     }
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
+        on_processes(100, client)  # imports and code checks of the workers
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         here, peer = swept(asked.chunks, client)
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
