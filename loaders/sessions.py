@@ -40,7 +40,7 @@ class SessionRule:
     def __post_init__(self) -> None:
         try:
             zoneinfo.ZoneInfo(self.timezone)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise ValueError(
                 f"session.timezone {self.timezone!r} is not known; use a name like America/Chicago"
             ) from error

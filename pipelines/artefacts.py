@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pipelines.value_types import require_value
+
 _JSON_PART = "values.json"
 SMALL_FILE = 2**20  # bytes; below it starting threads and a dataset costs more than reading
 
 
-def write_parts(value: Any, folder: Path) -> None:
+def write_parts(value: Any, folder: Path, kind: Any = Any) -> None:
     """Write a value into an empty folder: a frozen dataclass (a file for each table or array in it, also in dataclasses
-    inside it), a table or an array.
+    inside it), a table, an array or a plain value.
 
-    Raises TypeError for an object column or array, which could only be pickled.
+    Raises TypeError for a value that is not of the type `kind`, or that could only be pickled.
     """
+    require_value(value, kind, type(value).__name__ if dataclasses.is_dataclass(value) else "what it returns")
     plain: dict[str, Any] = {}
     for name, part in _leaves(value, "value").items():
         if isinstance(part, pd.DataFrame):
@@ -29,7 +32,7 @@ def write_parts(value: Any, folder: Path) -> None:
                 raise TypeError(
                     f"{type(value).__name__}.{name} is an array of Python objects; artefacts hold numbers only"
                 )
-            np.save(folder / f"{name}.npy", np.ascontiguousarray(part), allow_pickle=False)
+            np.save(folder / f"{name}.npy", np.asarray(part, order="C"), allow_pickle=False)
         else:
             plain[name] = part
     if plain:
@@ -84,11 +87,16 @@ def _read(folder: Path, name: str, kind: Any, plain: dict[str, Any]) -> Any:
     if (folder / f"{name}.npy").is_file():
         return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
     value = plain[name]
-    if kind in (dict, list, Any, str, int, float, bool) or typing.get_origin(kind) is dict:
+    if kind in (dict, list, Any, str, int, float, bool) or typing.get_args(kind) == (str, Any):
         return value
+    return _adapter(kind).validate_python(value)
+
+
+@lru_cache(maxsize=256)
+def _adapter(kind: Any) -> Any:
     import pydantic
 
-    return pydantic.TypeAdapter(kind).validate_python(value)
+    return pydantic.TypeAdapter(kind)
 
 
 def _read_table(path: Path) -> pd.DataFrame:
@@ -115,5 +123,15 @@ def _write_table(table: pd.DataFrame, path: Path, name: str) -> None:
 def _to_json(plain: dict[str, Any]) -> str:
     import pydantic_core
 
-    text = pydantic_core.to_json(plain, inf_nan_mode="constants", indent=1)
-    return text.decode()
+    try:
+        return pydantic_core.to_json(plain, inf_nan_mode="constants", indent=1, fallback=_plain).decode()
+    except pydantic_core.PydanticSerializationError as error:
+        raise TypeError(f"{', '.join(plain)}: cannot be kept as JSON: {error}; return numbers, text, lists or dictionaries, "
+                        "tables or arrays") from None
+
+
+def _plain(value: Any) -> Any:
+    """Turn numpy's scalars into Python's."""
+    if isinstance(value, np.generic) and not isinstance(value, np.complexfloating | np.void | np.object_):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is no plain value")

@@ -4,15 +4,14 @@ import argparse
 import importlib
 import json
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode, NodeError, WalkfoldError
+from pipelines.interrupts import heard
 from pipelines.redaction import current
 
 COMMANDS = {
@@ -48,7 +47,11 @@ OWN_VALUES = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (see pipelines.errors.ExitCode)."""
     options = _parse(sys.argv[1:] if arguments is None else arguments)
-    signal.signal(signal.SIGTERM, _interrupt)
+    with heard(to_the_end=arguments is None):
+        return _run(options)
+
+
+def _run(options: Options) -> int:
     try:
         command = importlib.import_module(f"pipelines.commands.{options.command}")
         return int(command.execute(options))
@@ -126,11 +129,6 @@ def _fail(options: Options, message: str, code: ExitCode, said: str = "") -> int
     if options.json:
         sys.stdout.write(json.dumps({"status": code.name.lower(), "exit_code": int(code), "error": message}) + "\n")
     return int(code)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """End on SIGTERM as on Ctrl-C: stop the workers, leave the store whole."""
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ PURE_CALLS = frozenset({
     "abs", "bool", "bytes", "dict", "enumerate", "filter", "float", "frozenset", "int", "len", "list", "map", "max", "min",
     "range", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip", "dataclasses.field", "pathlib.Path",
     "types.MappingProxyType", "typing.TypeVar", "re.compile", "numpy.array", "numpy.arange", "numpy.dtype", "numpy.float32",
-    "numpy.float64", "numpy.int32", "numpy.int64", "numpy.finfo", "numpy.iinfo",
+    "numpy.float64", "numpy.int32", "numpy.int64", "numpy.finfo", "numpy.iinfo", "pipelines.node.Node",
+    "pipelines.node.Resources",
+    "pipelines.node.Retries", "pipelines.pieces.Pieces", "pipelines.flow_table.Flow", "pipelines.flow_table.replaced",
 })  # fmt: skip
 """Calls that change nothing but what they return: a constant made by one is read by its name or not at all."""
 PURE_DECORATORS = frozenset({

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from kernels.program_cache import default_cache
+from pipelines import code_facts
 from pipelines.code_facts import Facts, Unit, facts_of_source
 
 FIRST_PARTY = ("kernels", "loaders", "pipelines", "training", "validation")
-FORMAT = 1  # of the facts on disk; raise it when code_facts finds other things in the same source
 MOST_STORED = 5_000  # states of modules; then the file begins anew
 
 
@@ -131,9 +131,10 @@ def _revived(stored: Any) -> Facts:
     return Facts(units, tuple(tuple(each) for each in stored["imports"]), stored["hooks"])
 
 
+@lru_cache(maxsize=1)
 def _format() -> list[Any]:
-    """Facts depend on the parser, and so on the version of Python."""
-    return [FORMAT, *sys.version_info[:3]]
+    """Facts depend on what finds them, and on the parser, and so on the version of Python."""
+    return [hashlib.sha256(Path(code_facts.__file__).read_bytes()).hexdigest(), *sys.version_info[:3]]
 
 
 def _is_project(top: str) -> bool:

@@ -14,6 +14,7 @@ import pydantic
 
 from pipelines.errors import ConfigurationError
 from pipelines.redaction import is_secret, learn, names_withheld, withheld
+from pipelines.setting_values import check_value, shown
 from pipelines.settings import Settings
 from pipelines.yaml_text import parse_yaml, read_yaml
 
@@ -78,7 +79,7 @@ def build(kind: type, tree: Any, path: str) -> Any:
             ) from None
         reason = first["msg"].removeprefix("Value error, ")
         untold = first["type"] == "value_error" or any(is_secret(part) for part in where.split("."))
-        given = "" if untold else f" (given {first['input']!r})"
+        given = "" if untold else f" (given {shown(first['input'])})"
         raise ConfigurationError(f"configuration {where}: {reason}{given}".replace(" : ", ": ")) from None
 
 
@@ -171,7 +172,7 @@ def _resolve(kind: Any, value: Any, path: str) -> Any:
         if value is None:
             value = {}
         if not isinstance(value, Mapping):
-            raise ConfigurationError(f"configuration {path}: must hold keys, given {value!r}")
+            raise ConfigurationError(f"configuration {path}: must hold keys, given {shown(value)}")
         hints = typing.get_type_hints(kind)
         for name in value:
             if name not in hints:
@@ -184,8 +185,7 @@ def _resolve(kind: Any, value: Any, path: str) -> Any:
         item_kind = typing.get_args(kind)[0]
         items = _sequence([value] if isinstance(value, Mapping) else value, path)
         return tuple(_resolve(item_kind, item, f"{path}[{at}]") for at, item in enumerate(items))
-    if isinstance(value, bool) and kind in (int, float):
-        raise ConfigurationError(f"configuration {path}: must be a number, given {str(value).lower()}")
+    check_value(kind, value, path)
     return value
 
 
@@ -199,14 +199,14 @@ def _sequence(value: Any, path: str) -> Any:
     try:
         start, stop, step = (float(part) for part in (match[1], match[2], match[3] or "1"))
     except ValueError:
-        raise ConfigurationError(f"configuration {path}: {value!r} is not a range start:stop:step") from None
+        raise ConfigurationError(f"configuration {path}: {shown(value)} is not a range start:stop:step") from None
     if step == 0 or (stop - start) / step <= 0:
-        raise ConfigurationError(f"configuration {path}: the range {value!r} is empty: start:stop:step excludes stop")
+        raise ConfigurationError(f"configuration {path}: the range {shown(value)} is empty: start:stop:step excludes stop")
     # the small allowance keeps 0.5:3:0.1 from ending in a 26th value that only rounding makes smaller than 3
     count = math.ceil((stop - start) / step - 1e-9) if math.isfinite((stop - start) / step) else MOST_VALUES + 1
     if count > MOST_VALUES:
         raise ConfigurationError(
-            f"configuration {path}: the range {value!r} has over {MOST_VALUES:,} values; widen its step"
+            f"configuration {path}: the range {shown(value)} has over {MOST_VALUES:,} values; widen its step"
         )
     return tuple(round(start + index * step, 12) for index in range(count))
 

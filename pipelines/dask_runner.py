@@ -14,6 +14,7 @@ from distributed.protocol.pickle import dumps, loads
 
 from pipelines.errors import ClusterError, StaleWorkerError, WalkfoldError
 from pipelines.graph import Task
+from pipelines.interrupts import go_on
 from pipelines.lost_tasks import LostTasks, died
 from pipelines.preflight import Worker, check_cluster, hosts_for
 from pipelines.retrying import wait_before_retry
@@ -63,6 +64,7 @@ def run_dask(
         raise ClusterError(f"a worker was lost while the run began ({error}); run again") from None
     try:
         while window.unfinished:
+            go_on()
             drive.submit()
             for future in drive.ended():
                 drive.take(future, report)

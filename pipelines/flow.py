@@ -17,6 +17,7 @@ from pipelines.input_files import FILE_AXES, GROUPS, InputFile, hashed_file, inp
 from pipelines.nodes import BENCHMARKS, NODES
 from pipelines.planning import plan
 from pipelines.serial_runner import run_serial
+from pipelines.setting_values import shown
 from pipelines.settings import WALK_FORWARD, Settings
 from pipelines.store import Store
 from pipelines.store_leases import held
@@ -114,8 +115,9 @@ def _own_axes(
 def _options(flow: Flow, settings: Settings) -> Any:
     if flow.options is not None:
         return build(flow.options, settings.options, "options")
-    if settings.options:
-        raise ConfigurationError(f"options: the flow {settings.flow} has none; remove {', '.join(settings.options)}")
+    if settings.options not in ({}, None):
+        given = ", ".join(map(str, settings.options)) if isinstance(settings.options, dict) else shown(settings.options)
+        raise ConfigurationError(f"options: the flow {settings.flow} has none; remove {given}")
     return settings.options
 
 

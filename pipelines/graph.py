@@ -252,7 +252,10 @@ def _constants(
     for parameter, dotted in node.settings.items():
         value = setting_at(settings, dotted)
         values[parameter] = node.narrowed[parameter](value, place) if parameter in node.narrowed else value
-        hashed[parameter] = keys.plain(values[parameter])
+        try:
+            hashed[parameter] = keys.plain(values[parameter])
+        except TypeError as error:
+            raise GraphError(f"node {node.name}: setting {dotted}: {error}") from None
     for parameter, axis in node.axes.items():
         values[parameter] = hashed[parameter] = place[axis]
     for parameter, group in node.files.items():

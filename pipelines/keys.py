@@ -34,7 +34,10 @@ def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
+        named = {str(name): plain(item) for name, item in value.items()}
+        if len(named) < len(value):
+            raise TypeError(f"a setting has the keys {', '.join(map(repr, value))}, of which two are one text: use text alone")
+        return named
     if isinstance(value, set | frozenset):
         return sorted((plain(item) for item in value), key=digest)
     if isinstance(value, list | tuple):

@@ -3,19 +3,25 @@
 import dataclasses
 import difflib
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pipelines.errors import WalkfoldError
+from pipelines.errors import ExitCode, WalkfoldError
 from pipelines.machine import PARAMETER
 from pipelines.node import Node
+
+MOST_NAME = 100
+_NAME = re.compile(rf"[^\W\d]\w{{0,{MOST_NAME - 1}}}")
 
 
 class GraphError(WalkfoldError):
     """The table of nodes is inconsistent: an unknown input, a type that does not fit, a parameter without a source."""
+
+    exit_code = ExitCode.USAGE
 
 
 def check_nodes(nodes: Sequence[Node]) -> tuple[Node, ...]:
@@ -26,16 +32,18 @@ def check_nodes(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """
     known: dict[str, Node] = {}
     for node in nodes:
+        _check_function(node)
         if node.name in known:
             raise GraphError(f"two nodes are named {node.name}; give each its own name")
         known[node.name] = node
     for node in nodes:
         _check_parameters(node)
         for parameter, source in node.inputs.items():
-            producer, _, part = source.partition(".")
-            if producer not in known:
+            producer, dot, part = source.partition(".")
+            if producer not in known or (dot and not part):
                 raise GraphError(
-                    f"node {node.name}: input {parameter} reads {producer!r}, which no node makes{_hint(producer, known)}"
+                    f"node {node.name}: input {parameter} reads {source!r}, which no node makes"
+                    f"{_hint(producer, known)}"
                 )
             _check_type(node, parameter, known[producer], part)
     return _ordered(nodes, known)
@@ -72,18 +80,36 @@ def _ordered(nodes: Sequence[Node], known: Mapping[str, Node]) -> tuple[Node, ..
     return tuple(ordered.values())
 
 
+def _check_function(node: Node) -> None:
+    """Refuse what has no source of its own, or state that no key sees, and what returns before it has worked."""
+    if not _NAME.fullmatch(node.name):
+        raise GraphError(f"node {node.name!r}: a name is up to {MOST_NAME} letters, digits and _, and begins with a letter")
+    if isinstance(node.per, str) or len(set(node.per)) != len(node.per):
+        raise GraphError(f"node {node.name}: per is {node.per!r}, must be a tuple of axes, each once")
+    if not inspect.isfunction(node.function):
+        raise GraphError(
+            f"node {node.name}: {node.function!r} is no plain function but a {type(node.function).__name__}, whose state no "
+            "key sees; define a function in a module and give it parameters"
+        )
+    if inspect.isgeneratorfunction(node.function) or inspect.iscoroutinefunction(node.function):
+        raise GraphError(f"node {node.name}: {node.function.__name__} is a generator or coroutine; return the whole value")
+
+
 def _check_parameters(node: Node) -> None:
     parameters = _parameters(node.function)
     sources = [*node.inputs, *node.settings, *node.axes, *node.files]
     function = node.function.__name__
     if getattr(node.function, "__closure__", None) and "<locals>" in node.function.__qualname__:
         raise GraphError(
-            f"node {node.name}: {function} holds variables of the function around it, which no key sees; make them parameters"
+            f"node {node.name}: {function} holds variables of the function around it, which no key sees; make them "
+            "parameters"
         )
     for name in sources:
         if name not in parameters or sources.count(name) > 1:
             raise GraphError(f"node {node.name}: {function} has no single parameter {name!r} to fill{_hint(name, parameters)}")
     for name, parameter in parameters.items():
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise GraphError(f"node {node.name}: parameters are filled by name; take the / out of {function}")
         if name not in sources and name != PARAMETER and parameter.default is inspect.Parameter.empty:
             raise GraphError(f"node {node.name}: nothing fills the parameter {name!r} of {function}")
     for name in (*node.inputs, "return"):
@@ -109,7 +135,8 @@ def _check_type(node: Node, parameter: str, producer: Node, part: str) -> None:
         fields: Mapping[str, Any] = hints_of(typing.cast(Any, offered)) if dataclasses.is_dataclass(offered) else {}
         if part not in fields:
             raise GraphError(
-                f"node {node.name}: {producer.name} makes {_text(offered)}, which has no field {part!r}{_hint(part, fields)}"
+                f"node {node.name}: {producer.name} makes {type_text(offered)}, which has no field {part!r}"
+                f"{_hint(part, fields)}"
             )
         offered = fields[part]
     if producer.split is not None:
@@ -118,7 +145,7 @@ def _check_type(node: Node, parameter: str, producer: Node, part: str) -> None:
         offered = list[offered]  # type: ignore[valid-type]
     if not fits(offered, wanted):
         raise GraphError(
-            f"node {node.name} wants {parameter}: {_text(wanted)}, but node {producer.name} makes {_text(offered)}"
+            f"node {node.name} wants {parameter}: {type_text(wanted)}, but node {producer.name} makes {type_text(offered)}"
         )
 
 
@@ -157,7 +184,8 @@ def _hint(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def _text(kind: Any) -> str:
+def type_text(kind: Any) -> str:
+    """Return a type as it is written."""
     if isinstance(kind, type) and not typing.get_args(kind):
         return kind.__name__
     return str(kind).replace("pandas.core.frame.", "").replace("typing.", "")

@@ -60,9 +60,10 @@ def _differences(before: Mapping[str, Any], task: Task, store: Store) -> list[st
     if old.get("code") != new["code"]:
         reasons.append("code changed" + _which(definitions(store, str(old.get("code"))), task.code.definitions))
     changed = _changed(old.get("configuration", {}), new["configuration"])
-    if changed:
-        reasons.append(f"configuration changed: {', '.join(changed)}")
-    inputs = [name for name in new["inputs"] if _plain(old.get("inputs", {}).get(name)) != _plain(new["inputs"][name])]
+    files = [name for name in task.node.files if any(one == name or one.startswith(f"{name}.") for one in changed)]
+    if settings := [name for name in changed if name.partition(".")[0] not in files]:
+        reasons.append(f"configuration changed: {', '.join(settings)}")
+    inputs = files + [name for name in new["inputs"] if _plain(old.get("inputs", {}).get(name)) != _plain(new["inputs"][name])]
     if inputs:
         reasons.append(f"input changed: {', '.join(inputs)}")
     if old.get("libraries") != new["libraries"]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pipelines.graph import Task
+from pipelines.interrupts import go_on
 from pipelines.preflight import check_this_machine
 from pipelines.retrying import wait_before_retry
 from pipelines.store import Store
@@ -45,3 +46,4 @@ def run_serial(
                 watching.retried(task.name, str(error), tries, wait)
                 sleep(wait)
         report(outcome)
+        go_on()

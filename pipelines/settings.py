@@ -19,6 +19,7 @@ from loaders.sessions import SessionRule
 from pipelines.cluster_settings import ClusterOptions, is_address
 from pipelines.errors import UsageError
 from pipelines.refresh_settings import RefreshSettings
+from pipelines.setting_values import require_path
 from pipelines.sizes import NO_LIMIT, parse_size
 from pipelines.steps.searching import GRID, SEARCHES
 from training.dqn_settings import DqnSettings
@@ -31,6 +32,8 @@ MOST_CONTRACTS = 1_000_000
 NO_TRADES = "none"
 WALK_FORWARD = "walk_forward"
 INTERVALS = tuple(schema.removeprefix("ohlcv-") for schema in BAR_SCHEMAS)
+MOST_WORKERS = 4096
+_SYMBOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,31}")
 CLUSTERS = ("serial", "threads", "processes", "cuda")
 
 
@@ -65,7 +68,15 @@ class InstrumentSettings:
     limits: LimitSettings = field(default_factory=LimitSettings)
 
     def __post_init__(self) -> None:
-        """Refuse two different ticks for one contract: one checks prices, the other prices slippage."""
+        """Refuse names and amounts that no exchange has, and two ticks: one checks prices, one prices slippage."""
+        names = {"root": self.root, "contract.symbol": self.contract.symbol, "contract.currency": self.contract.currency}
+        for name, text in names.items():
+            if not _SYMBOL.fullmatch(text):
+                raise ValueError(f"instrument.{name} is {text!r}, must be letters and digits, as the exchange writes it")
+        for name, amounts in (("contract", self.contract), ("costs", self.costs)):
+            for part, amount in vars(amounts).items():
+                if isinstance(amount, float) and amount > MOST_MONEY:
+                    raise ValueError(f"instrument.{name}.{part} is {amount:g}, must be at most {MOST_MONEY:g}")
         if self.bars.tick_size != self.contract.tick_size:
             raise ValueError(
                 f"instrument.bars.tick_size is {self.bars.tick_size}, but instrument.contract.tick_size is "
@@ -220,8 +231,12 @@ class Settings:
                 f"cluster is {self.cluster!r}, must be one of {', '.join(CLUSTERS)}, or of a scheduler that runs already "
                 "tcp://host:port, tls://host:port or its .json file"
             )
-        if self.workers < 0:
-            raise ValueError(f"workers is {self.workers}, must be 0 (one a core or GPU) or more")
+        if not 0 <= self.workers <= MOST_WORKERS:
+            raise ValueError(f"workers is {self.workers}, must be 0 (one a core or GPU) to {MOST_WORKERS}")
+        for name in ("data", "store"):
+            require_path(name, getattr(self, name))
+        if self.store_cache:
+            require_path("store_cache", self.store_cache)
         if re.match(r"\w+://[^/@]*:[^/@]*@", self.store):
             raise ValueError("store holds a password: give it as store_options.password or in the environment")
         for name in ("store_budget", "store_cache_budget"):

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipelines.configuration import nearest
+from pipelines.errors import ConfigurationError
 from pipelines.remote_store import RemoteStore
 from pipelines.settings import Settings
 from pipelines.store import Store
@@ -15,6 +17,7 @@ from pipelines.store import Store
 def open_store(settings: Settings) -> Store:
     """Return the configured store ready to be written; raise StoreError where it cannot be."""
     if is_url(settings.store):
+        _require_protocol(settings.store)
         return RemoteStore.connect(settings.store, settings.store_options, _cache_folder(settings))
     return Store.open(_local(settings.store))
 
@@ -27,8 +30,17 @@ def existing_store(settings: Settings) -> Store:
 def store_at(location: Path | str, options: Mapping[str, Any] | None = None, cache: Path | None = None) -> Store:
     """Return the store in a folder or at a URL, to read from; creates and checks nothing."""
     if isinstance(location, str) and is_url(location):
+        _require_protocol(location)
         return RemoteStore((cache or default_cache(location)).resolve(), location.rstrip("/"), options or {})
     return Store(_local(location).resolve())
+
+
+def _require_protocol(url: str) -> None:
+    import fsspec
+
+    protocol, known = url.partition("://")[0], fsspec.available_protocols()
+    if protocol not in known:
+        raise ConfigurationError(f"store={url}: there is no file system {protocol!r}; {nearest(protocol, known)}")
 
 
 def is_url(location: str) -> bool:

@@ -8,31 +8,31 @@ import os
 import shutil
 import socket
 import time
-import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kernels.calibration import Calibration
 from pipelines import artefacts
-from pipelines.errors import CorruptArtefactError, ExitCode, NodeError, StoreError
+from pipelines.errors import CorruptArtefactError, StoreError
 from pipelines.graph import Source, Task
+from pipelines.interrupts import go_on, require_no_interrupt
 from pipelines.machine import PARAMETER, Machine, facts_of, kept
 from pipelines.measuring import Stopwatch, device_bytes, noted_warnings, peak_bytes, restart_peaks
 from pipelines.node import Retries
+from pipelines.node_errors import as_node_error
 from pipelines.outputs import output_digest
 from pipelines.part_keys import part_key, part_list, part_schema
 from pipelines.parts import Part, PartList
-from pipelines.pieces import Pieces, computed, out_of_memory
+from pipelines.pieces import Pieces, computed
 from pipelines.redaction import Redactor, current
 from pipelines.store import Store
 from pipelines.store_leases import held
-from pipelines.worker_logs import TaskLog, log_file, task_log
+from pipelines.worker_logs import log_file, task_log
 
 AFTER_READ = "after a cache read"
 BEFORE_WRITE = "before a cache write"
-NO_MEMORY = "its memory ran out: run fewer nodes at once (workers=1) or on a larger machine"
 FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 
 
@@ -133,23 +133,16 @@ def perform(assignment: Assignment, forward: Callable[[str], None], where: str =
         except (CorruptArtefactError, StoreError) as error:
             log.write(str(error))
             raise
-        except (Exception, SystemExit) as error:  # a node that calls sys.exit must fail the node, not its worker
-            raise _as_node_error(assignment, error, log, worker) from None
+        except BaseException as error:  # a node that calls sys.exit must fail the node, not its worker
+            require_no_interrupt(error)
+            raise as_node_error(assignment, error, log, worker) from None
         seconds = time.perf_counter() - started
         log.write(f"done in {seconds:.3f} s")
     outcome = Outcome(
-        task=assignment.task,
-        key=assignment.key,
-        seconds=seconds,
-        cached=False,
-        worker=worker,
-        peak_bytes=peak_bytes(),
-        facts=machine.facts,
-        timings=watch.seconds,
-        device_bytes=device_bytes(),
-        warnings=tuple(warned),
+        task=assignment.task, key=assignment.key, seconds=seconds, cached=False, worker=worker, peak_bytes=peak_bytes(),
+        facts=machine.facts, timings=watch.seconds, device_bytes=device_bytes(), warnings=tuple(warned),
         output=output_digest(store, store.manifest(assignment.key)),
-    )
+    )  # fmt: skip
     _give_back_memory()
     return outcome
 
@@ -172,6 +165,7 @@ def _perform(store: Store, assignment: Assignment, machine: Machine, watch: Stop
 
 def _computed(assignment: Assignment, arguments: Mapping[str, Any], machine: Machine) -> Any:
     value = computed(assignment.function, arguments, assignment.pieces, assignment.pieces_count, machine.facts)
+    go_on()  # what a node made of an interrupt that it caught is not its result
     if assignment.gate is not None:
         assignment.gate(value, BEFORE_WRITE)
     return value
@@ -193,7 +187,7 @@ def _computed_in_parts(
                     error.add_note(f"part {part.name}")
                     raise
                 about = {"task": f"{assignment.task}/{part.name}", "about": dict(part.about), "parts": schema}
-                _write(store, assignment.task, key, value, about, durable=False)
+                _write(store, assignment.task, key, value, assignment.kind, about, durable=False)
     return part_list(schema, keyed)
 
 
@@ -218,27 +212,38 @@ def _publish(store: Store, assignment: Assignment, value: Any, machine: Machine)
     about: dict[str, Any] = {"task": assignment.task, "parts": assignment.parts, **needs}
     if machine.facts:
         about["facts"] = kept(machine.facts)
-    _write(store, assignment.task, assignment.key, value, about, assignment.durable)
+    kind = PartList if isinstance(value, PartList) else assignment.kind
+    _write(store, assignment.task, assignment.key, value, kind, about, assignment.durable)
     store.remember(assignment.task, {"key": assignment.key, "parts": assignment.parts})
 
 
-def _write(store: Store, task: str, key: str, value: Any, about: Mapping[str, Any], durable: bool = True) -> None:
-    folder = None
+def _write(
+    store: Store, task: str, key: str, value: Any, kind: Any, about: Mapping[str, Any], durable: bool = True
+) -> None:
     store.require()
     try:
-        folder = store.begin(key)
-        artefacts.write_parts(value, folder)
-        store.publish(key, folder, about, durable)
+        with _begun(store, key) as folder:
+            artefacts.write_parts(value, folder, kind)
+            store.publish(key, folder, about, durable)
     except OSError as error:
         # numpy reports a short write without an errno, so the disk itself is asked too
         full = error.errno == errno.ENOSPC or shutil.disk_usage(store.root).free < FULL_DISK
         reason = "the disk is full" if full else str(error.strerror or error)
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
         raise StoreError(
             f"{task}: cannot write its artefact to the store {store.location}: {reason}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"
         ) from None
+
+
+@contextlib.contextmanager
+def _begun(store: Store, key: str) -> Iterator[Path]:
+    """A folder to write an artefact into; whatever ends the writing badly leaves nothing of it."""
+    folder = store.begin(key)
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _calibration(threads: int) -> Calibration | None:
@@ -249,27 +254,6 @@ def _calibration(threads: int) -> Calibration | None:
     cores = os.cpu_count() or 1
     found = load(calibration_file(), this_machine(cores))
     return None if found is None else for_threads(found, threads)
-
-
-def _as_node_error(assignment: Assignment, error: BaseException, log: TaskLog, worker: str) -> NodeError:
-    from loaders.errors import DataError
-    from training.errors import FoldError
-    from validation.errors import ValidationError
-
-    code = ExitCode.NODE_FAILED
-    if isinstance(error, FoldError):
-        code = ExitCode.USAGE
-    elif isinstance(error, DataError | ValidationError):
-        code = ExitCode.DATA_REJECTED
-    message = str(error) or type(error).__name__
-    if code is ExitCode.NODE_FAILED:
-        message = f"{type(error).__name__}: {message}"
-    message = "; ".join([message, *getattr(error, "__notes__", ()), *([NO_MEMORY] if out_of_memory(error) else [])])
-    worth = assignment.retries.worth(error)
-    trace = "".join(traceback.format_exception(error))
-    tail = tuple(log.tail)
-    log.write(trace)
-    return NodeError(assignment.task, assignment.key, type(error).__name__, message, trace, int(code), worth, tail, worker)
 
 
 def _give_back_memory() -> None:

@@ -7,6 +7,10 @@ from typing import Any
 import yaml
 
 from pipelines.errors import ConfigurationError
+from pipelines.setting_values import is_within
+
+MOST_VALUES = 1_000_000  # in a text, aliases counted wherever they are used
+LONGEST = 300  # characters of an error of the parser
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -34,9 +38,14 @@ _PlainLoader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0
 def parse_yaml(text: str, source: str) -> Any:
     """Parse YAML text; `source` names it in the ConfigurationError of a syntax error."""
     try:
-        return yaml.load(text, Loader=_PlainLoader)
-    except (yaml.YAMLError, TypeError, RecursionError) as error:
-        raise ConfigurationError(f"{source} is not valid YAML: {' '.join(str(error).split())}") from None
+        value = yaml.load(text, Loader=_PlainLoader)
+    except RecursionError:
+        raise ConfigurationError(f"{source} is not valid YAML: it is nested too deeply") from None
+    except (yaml.YAMLError, TypeError, ValueError) as error:
+        raise ConfigurationError(f"{source} is not valid YAML: {' '.join(str(error).split())[:LONGEST]}") from None
+    if not is_within(value, MOST_VALUES):
+        raise ConfigurationError(f"{source} holds over {MOST_VALUES:,} values, or an alias inside itself: write them out")
+    return value
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

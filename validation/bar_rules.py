@@ -39,7 +39,7 @@ class BarRules:
 
     def __post_init__(self) -> None:
         ticks = self.tick_size * PRICE_SCALE
-        if not ticks >= 1 or abs(ticks - round(ticks)) > 1e-6 * ticks:
+        if not 1 <= ticks < UNDEF_PRICE or abs(ticks - round(ticks)) > 1e-6 * ticks:
             raise ValueError(f"tick_size {self.tick_size} is no positive multiple of 1e-9; give the exchange's tick")
         if not 0 < self.min_ratio < 1:
             raise ValueError(f"min_ratio {self.min_ratio} is outside (0, 1); 0.5 lets a close halve in one bar")

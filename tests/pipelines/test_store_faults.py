@@ -164,9 +164,9 @@ def test_a_node_on_a_full_disk_says_so_and_leaves_no_rest(small_disk):
     store = Store.open(small_disk / "store")
     big = store_writer.numbered(1, rows=400_000)
     with pytest.raises(StoreError, match=r"the disk is full; free space there or choose another store with store=DIR"):
-        _write(store, "node", key_of(1), big, {"task": "node"})
+        _write(store, "node", key_of(1), big, type(big), {"task": "node"})
     assert list((store.root / "tmp").iterdir()) == []
-    _write(store, "node", key_of(2), store_writer.numbered(2), {"task": "node"})
+    _write(store, "node", key_of(2), store_writer.numbered(2), type(big), {"task": "node"})
     assert is_whole(store, 2)
 
 
