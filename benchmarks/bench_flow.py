@@ -25,13 +25,13 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from loaders.sample import write_sample
-from pipelines.dask_runner import run_dask
-from pipelines.graph import Graph, build_graph
-from pipelines.node import Node
-from pipelines.planning import plan
-from pipelines.records import RunRecord
-from pipelines.serial_runner import run_serial
-from pipelines.store import Store
+from pipelines.execution.dask_runner import run_dask
+from pipelines.execution.serial_runner import run_serial
+from pipelines.graphs.graph import Graph, build_graph
+from pipelines.graphs.node import Node
+from pipelines.graphs.planning import plan
+from pipelines.record.records import RunRecord
+from pipelines.storage.store import Store
 
 SMALL = (
     "fold=0", "cluster=serial", "folds.train_bars=6000", "folds.validation_bars=2500", "folds.test_bars=2500",

@@ -22,11 +22,11 @@ from loaders.sample_calendar import Session, exchange_ns, minute_grid
 from loaders.sample_files import MonthFile, file_name, month_files, utc_date, write_bars
 from loaders.sample_instruments import CALENDAR, OUTRIGHT, Instrument
 from loaders.sample_tape import PUBLISHER, Tape
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
+from pipelines.execution.serial_runner import run_serial
 from pipelines.flow import flow_graph
-from pipelines.planning import plan
-from pipelines.serial_runner import run_serial
-from pipelines.store import Store
+from pipelines.graphs.planning import plan
+from pipelines.storage.store import Store
 
 TICK = 250_000_000
 FIRST = date(2023, 1, 3)

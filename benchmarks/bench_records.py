@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pipelines.measuring import Stopwatch, device_bytes, noted_warnings, peak_bytes, restart_peaks
-from pipelines.outputs import output_digest
-from pipelines.records import RunRecord, read_summaries
-from pipelines.run_index import write_index
-from pipelines.store import Store
-from pipelines.task_execution import Outcome
+from pipelines.execution.measuring import Stopwatch, device_bytes, noted_warnings, peak_bytes, restart_peaks
+from pipelines.execution.task_execution import Outcome
+from pipelines.record.outputs import output_digest
+from pipelines.record.records import RunRecord, read_summaries
+from pipelines.record.run_index import write_index
+from pipelines.storage.store import Store
 
 TASK = Outcome(
     "sweep[fold=0,strategy=ema_cross,chunk=17]", "a" * 64, 1.25, False, "pid 1234", 2**28,

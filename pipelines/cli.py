@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode, NodeError, WalkfoldError
-from pipelines.interrupts import heard
-from pipelines.redaction import current
+from pipelines.execution.interrupts import heard
+from pipelines.record.redaction import current
 
 COMMANDS = {
     "run": "one fold end to end (fold=0; fold=all or fold=0,2 for several); prints the report's path",
@@ -106,7 +106,7 @@ def _parse(arguments: Sequence[str]) -> Options:
         parser.exit(ExitCode.USAGE)
     known = parser.parse_intermixed_args(arguments)
     if known.command not in COMMANDS:
-        from pipelines.configuration import nearest
+        from pipelines.config.configuration import nearest
 
         parser.exit(
             ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"

@@ -3,7 +3,7 @@
 WalkfoldError (RuntimeError)
 ├── UsageError            2   a wrong argument, key or value
 │   └── ConfigurationError
-├── GraphError            2   a flow's table of nodes is inconsistent (pipelines.node_checks)
+├── GraphError            2   a flow's table of nodes is inconsistent (pipelines.graphs.node_checks)
 ├── RejectedDataError     3   an input file is damaged
 ├── NodeError             3 or 4, by the cause: data rejected by a gate, or any other failure of a node
 ├── StoreError            4   the store cannot be read or written

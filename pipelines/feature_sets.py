@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipelines import artefacts
 from pipelines.errors import UsageError
 from pipelines.steps.feature_set import FeatureSet
-from pipelines.store import Store
-from pipelines.store_opening import store_at
+from pipelines.storage import artefacts
+from pipelines.storage.store import Store
+from pipelines.storage.store_opening import store_at
 
 TASK = "feature_set"
 SHORTEST_KEY = 8
@@ -96,7 +96,7 @@ def open_feature_set(store: Store | Path | str, key: str | None = None) -> OpenF
     """Open a feature set.
 
     Args:
-        store: a store (of one that needs options: pipelines.store_opening.store_at), its folder or its URL.
+        store: a store (of one that needs options: pipelines.storage.store_opening.store_at), its folder or its URL.
         key: its content key or the first 8 or more characters of it; without one the last that was built.
 
     Raises:

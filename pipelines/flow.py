@@ -9,19 +9,19 @@ from typing import Any
 from kernels.features.errors import FeatureError
 from kernels.features.selection import select_features
 from kernels.strategy import Strategy
-from pipelines.configuration import build, nearest
+from pipelines.config.configuration import build, nearest
+from pipelines.config.setting_values import shown
+from pipelines.config.settings import WALK_FORWARD, Settings
+from pipelines.config.user_code import made_by, search_here
 from pipelines.errors import ConfigurationError, UsageError
-from pipelines.flow_table import Flow
-from pipelines.graph import Graph, build_graph
-from pipelines.input_files import FILE_AXES, GROUPS, InputFile, hashed_file, input_files
+from pipelines.execution.serial_runner import run_serial
+from pipelines.graphs.flow_table import Flow
+from pipelines.graphs.graph import Graph, build_graph
+from pipelines.graphs.input_files import FILE_AXES, GROUPS, InputFile, hashed_file, input_files
+from pipelines.graphs.planning import plan
 from pipelines.nodes import BENCHMARKS, NODES
-from pipelines.planning import plan
-from pipelines.serial_runner import run_serial
-from pipelines.setting_values import shown
-from pipelines.settings import WALK_FORWARD, Settings
-from pipelines.store import Store
-from pipelines.store_leases import held
-from pipelines.user_code import made_by, search_here
+from pipelines.storage.store import Store
+from pipelines.storage.store_leases import held
 
 MOST_COMBINATIONS = 20_000_000
 FOLD = "fold"
@@ -179,7 +179,7 @@ def fold_count(opened: OpenFlow, store: Store) -> int:
 
 def known_fold_count(graph: Graph, store: Store) -> int | None:
     """Return how many folds the data has where the store knows it; computes nothing."""
-    from pipelines import artefacts
+    from pipelines.storage import artefacts
 
     if "folds" not in graph:
         return None

@@ -6,7 +6,7 @@ from loaders.gaps_report import gap_report
 from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
 from loaders.roll_open_interest import open_interest
-from pipelines.node import Node
+from pipelines.graphs.node import Node
 from pipelines.steps import (
     boundaries,
     data_reporting,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines import artefacts
 from pipelines.errors import CorruptArtefactError
-from pipelines.keys import digest
+from pipelines.keying.keys import digest
 from pipelines.report.document import ReportContent
-from pipelines.store import Store
+from pipelines.storage import artefacts
+from pipelines.storage.store import Store
 
 
 @dataclass(frozen=True)

@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines import artefacts
-from pipelines.configuration import as_tree
-from pipelines.graph import Graph, Task
-from pipelines.looks import LookKeeper
-from pipelines.machine import executor_of, facts_of
-from pipelines.outputs import output_digest
+from pipelines.config.configuration import as_tree
+from pipelines.config.settings import Settings
+from pipelines.execution.machine import executor_of, facts_of
+from pipelines.execution.task_execution import Outcome
+from pipelines.graphs.graph import Graph, Task
 from pipelines.published import PublishedSet, PublishedSets
-from pipelines.records import RunRecord, versions
-from pipelines.redaction import current
+from pipelines.record.looks import LookKeeper
+from pipelines.record.outputs import output_digest
+from pipelines.record.records import RunRecord, versions
+from pipelines.record.redaction import current
+from pipelines.record.run_facts import command_line
 from pipelines.report.data_page import write_data_report
 from pipelines.report.overfitting import verdict
 from pipelines.report.page import write_report
 from pipelines.report.pooled import pooled_report, write_pooled
-from pipelines.run_facts import command_line
-from pipelines.settings import Settings
-from pipelines.store import Store
-from pipelines.task_execution import Outcome
+from pipelines.storage import artefacts
+from pipelines.storage.store import Store
 
 CONTENT = "report_content"
 DATA_CONTENT = "data_report_content"

@@ -16,6 +16,8 @@ def named() -> set[str]:
     for line in (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines():
         folder = ""
         for name in re.findall(r"`([\w/*]+(?:\.py|/))`", line):
+            if name.rstrip("/") in PACKAGES:
+                continue  # a whole package names no file
             if name.startswith(PACKAGES):
                 folder = name.rpartition("/")[0]
                 found.add(name)

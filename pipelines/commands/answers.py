@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pipelines.commands.run import node_rows
-from pipelines.running import Request
-from pipelines.task_execution import Outcome
+from pipelines.execution.running import Request
+from pipelines.execution.task_execution import Outcome
 
 Row = dict[str, Any]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.commands.options import Options
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
 from pipelines.errors import ExitCode, UsageError
-from pipelines.eviction import StoredArtefact, evict, inventory, pinned_keys
-from pipelines.leftovers import remove_leftovers
-from pipelines.sizes import parse_size, size_text
-from pipelines.store_leases import fold_ended
-from pipelines.store_opening import existing_store, is_url, open_store
+from pipelines.storage.eviction import StoredArtefact, evict, inventory, pinned_keys
+from pipelines.storage.leftovers import remove_leftovers
+from pipelines.storage.sizes import parse_size, size_text
+from pipelines.storage.store_leases import fold_ended
+from pipelines.storage.store_opening import existing_store, is_url, open_store
 
 CORRUPT = "corrupt"
 

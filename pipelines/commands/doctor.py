@@ -11,13 +11,13 @@ from typing import Any
 from kernels.calibration import this_machine
 from kernels.fallback import cuda_refusal
 from pipelines.calibrations import calibrate, calibration_file, load, save
-from pipelines.cluster import gpu_refusal
 from pipelines.commands.options import Options
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
+from pipelines.config.settings import Settings
 from pipelines.errors import ExitCode, StoreError
-from pipelines.records import versions
-from pipelines.settings import Settings
-from pipelines.store_opening import open_store
+from pipelines.execution.cluster import gpu_refusal
+from pipelines.record.records import versions
+from pipelines.storage.store_opening import open_store
 
 
 def execute(options: Options) -> int:

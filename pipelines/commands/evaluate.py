@@ -3,15 +3,15 @@
 import math
 from typing import Any
 
-from pipelines import artefacts
 from pipelines.commands.answers import print_models
 from pipelines.commands.figures import figures_line
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode
-from pipelines.graph import Graph
+from pipelines.execution.running import Request, done, recorded, request, run_graph
+from pipelines.graphs.graph import Graph
 from pipelines.report.types import Evaluation
-from pipelines.running import Request, done, recorded, request, run_graph
 from pipelines.steps.modelling import LinearResult
+from pipelines.storage import artefacts
 
 
 def execute(options: Options) -> int:

@@ -7,15 +7,15 @@ from typing import Any
 
 from pipelines.commands import plan as plan_command
 from pipelines.commands.options import Options
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
 from pipelines.errors import ConfigurationError, ExitCode, RejectedDataError, UsageError
 from pipelines.flow import named_flow
-from pipelines.graph_state import NodeState, node_states
-from pipelines.graph_svg import graph_svg
-from pipelines.node import Node
-from pipelines.node_checks import check_nodes
-from pipelines.planning import PlannedTask
+from pipelines.graphs.node import Node
+from pipelines.graphs.node_checks import check_nodes
+from pipelines.graphs.planning import PlannedTask
 from pipelines.report.writing import write_html
+from pipelines.viewing.graph_state import NodeState, node_states
+from pipelines.viewing.graph_svg import graph_svg
 
 
 def execute(options: Options) -> int:

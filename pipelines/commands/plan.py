@@ -4,13 +4,13 @@ import json
 import sys
 
 from pipelines.commands.options import Options, parse_folds
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
 from pipelines.errors import ExitCode, UsageError
+from pipelines.execution.running import PARTS, fold_text
 from pipelines.flow import known_fold_count, open_flow, require_folds
-from pipelines.partial import Part, cut, require_inputs
-from pipelines.planning import PlannedTask, plan
-from pipelines.running import PARTS, fold_text
-from pipelines.store_opening import existing_store
+from pipelines.graphs.partial import Part, cut, require_inputs
+from pipelines.graphs.planning import PlannedTask, plan
+from pipelines.storage.store_opening import existing_store
 
 ARGUMENTS = ("fold", *PARTS)
 

@@ -6,17 +6,17 @@ import time
 from dataclasses import asdict
 
 from pipelines.commands.options import Options
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
 from pipelines.errors import ExitCode, UsageError
-from pipelines.store_opening import existing_store
+from pipelines.storage.store_opening import existing_store
 
 OWN = ("fold", "reason")
 
 
 def execute(options: Options) -> int:
     """Switch the pointer and print what is current now, and what was before."""
-    from pipelines.promotions import find_model, promote
-    from pipelines.refreshing import now
+    from pipelines.models.promotions import find_model, promote
+    from pipelines.refresh.refreshing import now
 
     names = [word for word in options.words if "=" not in word]
     own = dict(word.partition("=")[::2] for word in options.words if word.partition("=")[0] in OWN and "=" in word)

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.commands.options import Options
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
+from pipelines.config.settings import Settings
 from pipelines.errors import ExitCode, UsageError
-from pipelines.graph import Graph
-from pipelines.hooks import run_hook
-from pipelines.job_records import begin, code_of, end
-from pipelines.locks import Holding, locked
-from pipelines.records import RunRecord
-from pipelines.redaction import current
-from pipelines.refreshing import POISONED, PUBLISHED, Job, described, refreshed
-from pipelines.settings import Settings
-from pipelines.store import Store
-from pipelines.store_opening import open_store
+from pipelines.graphs.graph import Graph
+from pipelines.record.job_records import begin, code_of, end
+from pipelines.record.records import RunRecord
+from pipelines.record.redaction import current
+from pipelines.refresh.hooks import run_hook
+from pipelines.refresh.refreshing import POISONED, PUBLISHED, Job, described, refreshed
+from pipelines.storage.locks import Holding, locked
+from pipelines.storage.store import Store
+from pipelines.storage.store_opening import open_store
 
 FAILED = "failed"
 HOOKS = {POISONED: "on_poisoned", FAILED: "on_failure"}
@@ -95,9 +95,9 @@ def _computer(
     options: Options, settings: Settings, store: Store, started: float
 ) -> Callable[[Graph, RunRecord], None]:
     def compute(graph: Graph, record: RunRecord) -> None:
-        from pipelines.looks import LookKeeper
-        from pipelines.running import Request, run_graph
-        from pipelines.store_upkeep import kept_up
+        from pipelines.execution.running import Request, run_graph
+        from pipelines.record.looks import LookKeeper
+        from pipelines.storage.store_upkeep import kept_up
 
         keeper = LookKeeper(graph, store, settings.instrument.root, {}, record.run)  # nothing of a refresh is a look
         asked = Request(settings, (), "", graph, graph, keeper, record, options.quiet, started)
@@ -108,14 +108,14 @@ def _computer(
 
 
 def _rolled_back(job: Job) -> dict[str, Any]:
-    from pipelines.published_pointer import roll_back
+    from pipelines.refresh.published_pointer import roll_back
 
     after = roll_back(job.store, job.name)
     return {"name": job.name, "status": "rolled back", "reasons": [], "published": described(after.current)}
 
 
 def _install(options: Options, name: str, own: Mapping[str, str], overrides: list[str]) -> int:
-    from pipelines.schedules import schedule, user_units
+    from pipelines.refresh.schedules import schedule, user_units
 
     if own.get("to", "systemd") != "systemd":
         raise UsageError(f"to={own['to']}: only to=systemd writes something; a cron line is printed, for `crontab -e`")

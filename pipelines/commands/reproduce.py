@@ -5,13 +5,13 @@ import sys
 from typing import Any
 
 from pipelines.commands.options import Options
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
 from pipelines.errors import ExitCode
-from pipelines.records import find_run, read_record
-from pipelines.reproduction import Attempt, attempt, discard, run_and_compare
-from pipelines.run_index import write_index
-from pipelines.running import recorded
-from pipelines.store_opening import open_store
+from pipelines.execution.running import recorded
+from pipelines.record.records import find_run, read_record
+from pipelines.record.reproduction import Attempt, attempt, discard, run_and_compare
+from pipelines.record.run_index import write_index
+from pipelines.storage.store_opening import open_store
 
 
 def execute(options: Options) -> int:

@@ -6,7 +6,9 @@ from typing import Any
 
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode
-from pipelines.graph import Graph
+from pipelines.execution.running import Request, done, recorded, request, run_graph
+from pipelines.execution.task_execution import Outcome
+from pipelines.graphs.graph import Graph
 from pipelines.results import (
     DATA_CONTENT,
     FEATURE_SET,
@@ -17,9 +19,7 @@ from pipelines.results import (
     finish_fold,
     finish_pooled,
 )
-from pipelines.running import Request, done, recorded, request, run_graph
-from pipelines.store import Store
-from pipelines.task_execution import Outcome
+from pipelines.storage.store import Store
 
 
 def execute(options: Options) -> int:

@@ -8,13 +8,13 @@ from typing import Any
 
 from pipelines.commands.figures import figures_line
 from pipelines.commands.options import Options
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
 from pipelines.errors import ExitCode, UsageError
-from pipelines.pace import span
-from pipelines.record_compare import compare_records, comparison_text
-from pipelines.records import RECORD, find_run, read_record, read_records, read_summaries
-from pipelines.run_index import best_figures, changes_text, figures_text
-from pipelines.store_opening import existing_store
+from pipelines.record.record_compare import compare_records, comparison_text
+from pipelines.record.records import RECORD, find_run, read_record, read_records, read_summaries
+from pipelines.record.run_index import best_figures, changes_text, figures_text
+from pipelines.storage.store_opening import existing_store
+from pipelines.viewing.pace import span
 
 FIRST = ("run", "status", "error", "asked", "seconds", "headlines", "report", "pooled_report", "data_report")
 HIDDEN = (

@@ -6,20 +6,20 @@ import time
 from typing import Any
 
 from pipelines.commands.options import Options
-from pipelines.configuration import build_settings, load_settings
+from pipelines.config.configuration import build_settings, load_settings
+from pipelines.config.settings import Settings
 from pipelines.errors import ExitCode
-from pipelines.job_records import begin, code_of, end
-from pipelines.settings import Settings
-from pipelines.store import Store
-from pipelines.store_opening import existing_store
+from pipelines.record.job_records import begin, code_of, end
+from pipelines.storage.store import Store
+from pipelines.storage.store_opening import existing_store
 
 SAME = ("run", "fold", "model", "feature_set", "bar", "target")  # a score with these values is one that is kept already
 
 
 def execute(options: Options) -> int:
     """Score and print the position with its warnings, or one JSON object with --json."""
-    from pipelines.promotions import read_promoted
-    from pipelines.published_pointer import current_set
+    from pipelines.models.promotions import read_promoted
+    from pipelines.refresh.published_pointer import current_set
 
     started = time.perf_counter()
     _, overrides = options.split()
@@ -42,12 +42,12 @@ def execute(options: Options) -> int:
 
 
 def _scored(store: Store, promoted: Any, published: Any, settings: Settings) -> dict[str, Any]:
-    from pipelines import artefacts
-    from pipelines.score_document import score_document
-    from pipelines.scored_code import require_same
-    from pipelines.scoring import Terms, score
+    from pipelines.models.score_document import score_document
+    from pipelines.models.scored_code import require_same
+    from pipelines.models.scoring import Terms, score
     from pipelines.steps.feature_set import FeatureSet
-    from pipelines.store_leases import held
+    from pipelines.storage import artefacts
+    from pipelines.storage.store_leases import held
 
     require_same(store, promoted.run, promoted.kind, promoted.model, promoted.code)
     run = build_settings(promoted.configuration)

@@ -9,17 +9,17 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from pipelines import artefacts
 from pipelines.commands.figures import figures_line
 from pipelines.commands.options import Options
 from pipelines.commands.run import node_rows
 from pipelines.errors import ExitCode
-from pipelines.graph import Graph, task_name
-from pipelines.running import Request, done, recorded, request, run_graph
+from pipelines.execution.running import Request, done, recorded, request, run_graph
+from pipelines.execution.task_execution import Outcome
+from pipelines.graphs.graph import Graph, task_name
 from pipelines.steps.selecting import SelectionOverfitting
 from pipelines.steps.sweep_summary import NUMBER
 from pipelines.steps.sweeping import StrategyRanking
-from pipelines.task_execution import Outcome
+from pipelines.storage import artefacts
 
 RANKING, OVERFITTING = "ranking", "overfitting"
 SHOWN = ("net_profit", "max_drawdown", "trades")

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from pipelines import artefacts
 from pipelines.commands.answers import print_models
 from pipelines.commands.options import Options
 from pipelines.errors import ExitCode
-from pipelines.graph import Graph, Task
-from pipelines.running import Request, done, recorded, request, run_graph
-from pipelines.store import Store
+from pipelines.execution.running import Request, done, recorded, request, run_graph
+from pipelines.graphs.graph import Graph, Task
+from pipelines.storage import artefacts
+from pipelines.storage.store import Store
 from training.linear import LinearModel
 from training.policy import Policy
 

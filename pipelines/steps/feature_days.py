@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kernels.features.order_flow import BarFlow
 from kernels.features.selection import FeatureSettings, select_features
-from pipelines.parts import Part
+from pipelines.graphs.parts import Part
 from pipelines.steps.feature_set import FeatureSet, clamped_returns, feature_matrix, feature_set
 from pipelines.steps.order_flow import NO_FLOW, flow_rows
 from validation.findings import COLUMNS, findings_table, no_findings

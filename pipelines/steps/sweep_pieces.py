@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.pieces import Pieces
+from pipelines.execution.pieces import Pieces
 from pipelines.steps.sweep_summary import joined
 from pipelines.steps.sweeping import SweepChunk
 

@@ -11,7 +11,7 @@ from kernels.dispatch import FallbackWarning
 from kernels.execution import Costs, Execution, Instrument
 from kernels.strategies import named_strategy
 from kernels.sweep import sweep
-from pipelines.machine import Machine
+from pipelines.execution.machine import Machine
 from pipelines.steps.searching import Grid, SweepSearch, numbered
 from pipelines.steps.sweep_summary import NUMBER, SweepSummary, better, joined, median, summary
 from training.folds import Fold

@@ -7,7 +7,7 @@ import pytest
 
 from loaders.sample import write_sample
 from pipelines.cli import main
-from pipelines.store import Store
+from pipelines.storage.store import Store
 from tests.pipelines.small_flow import OwnFlow, write_flow
 
 Contents = dict[str, dict[str, str]]

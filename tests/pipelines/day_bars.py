@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines import artefacts
-from pipelines.configuration import load_settings
-from pipelines.graph import Graph, build_graph
-from pipelines.input_files import InputFile
-from pipelines.keys import file_digest
-from pipelines.node import Node
+from pipelines.config.configuration import load_settings
+from pipelines.execution.serial_runner import run_serial
+from pipelines.graphs.graph import Graph, build_graph
+from pipelines.graphs.input_files import InputFile
+from pipelines.graphs.node import Node
+from pipelines.graphs.parts import PartList
+from pipelines.graphs.planning import plan
+from pipelines.keying.keys import file_digest
 from pipelines.nodes import NODES
-from pipelines.parts import PartList
-from pipelines.planning import plan
-from pipelines.serial_runner import run_serial
-from pipelines.store import Store
+from pipelines.storage import artefacts
+from pipelines.storage.store import Store
 
 MINUTES = 200  # bars of a trade date: shorter than the look-back of 254, so that a change reaches two days on
 

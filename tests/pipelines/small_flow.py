@@ -21,9 +21,9 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.flow_table import Flow
-from pipelines.machine import Machine
-from pipelines.node import Node, Retries
+from pipelines.graphs.flow_table import Flow
+from pipelines.execution.machine import Machine
+from pipelines.graphs.node import Node, Retries
 
 
 @dataclass(frozen=True)

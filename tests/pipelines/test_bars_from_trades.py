@@ -4,15 +4,15 @@ import databento_dbn as dbn
 import numpy as np
 import pytest
 
-from pipelines import artefacts
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
 from pipelines.errors import ConfigurationError, UsageError
+from pipelines.execution.serial_runner import run_serial
 from pipelines.flow import flow_graph
-from pipelines.input_files import input_files
-from pipelines.looks import LookKeeper
-from pipelines.planning import plan
-from pipelines.serial_runner import run_serial
-from pipelines.store import Store
+from pipelines.graphs.input_files import input_files
+from pipelines.graphs.planning import plan
+from pipelines.record.looks import LookKeeper
+from pipelines.storage import artefacts
+from pipelines.storage.store import Store
 from tests.loaders.dbn_builder import POINT, bars, mapping, metadata, ns, write
 from tests.loaders.tick_builder import tick_head, ticks
 

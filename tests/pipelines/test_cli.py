@@ -95,7 +95,7 @@ def test_a_wrong_word_is_one_line_and_the_right_exit_code(capsys, here, small_sa
 
 
 def _has_gpu() -> bool:
-    from pipelines.cluster import gpu_refusal
+    from pipelines.execution.cluster import gpu_refusal
 
     return gpu_refusal() is None
 

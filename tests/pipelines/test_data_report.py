@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from loaders.sample import write_sample
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
+from pipelines.execution.serial_runner import run_serial
 from pipelines.flow import flow_graph
-from pipelines.planning import plan
-from pipelines.records import RunRecord
+from pipelines.graphs.planning import plan
+from pipelines.record.records import RunRecord
 from pipelines.results import DATA_CONTENT, finish_data
-from pipelines.serial_runner import run_serial
-from pipelines.store import Store
+from pipelines.storage.store import Store
 
 
 @pytest.fixture(scope="module")

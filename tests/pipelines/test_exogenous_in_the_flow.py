@@ -11,7 +11,7 @@ from kernels.execution import Instrument
 from kernels.expressions import col, where
 from kernels.strategy import Strategy
 from kernels.sweep import sweep
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
 from pipelines.errors import ConfigurationError, UsageError
 from pipelines.flow import flow_graph
 from tests.pipelines.day_bars import MINUTES, Workshop, bars_of

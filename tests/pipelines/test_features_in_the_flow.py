@@ -10,11 +10,11 @@ import pytest
 
 from kernels.features.selection import FeatureSettings
 from loaders.continuous import continuous_bars
-from pipelines import keys
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
 from pipelines.errors import ConfigurationError
 from pipelines.flow import check_features
-from pipelines.graph import build_graph
+from pipelines.graphs.graph import build_graph
+from pipelines.keying import keys
 from pipelines.nodes import NODES
 from pipelines.steps import boundaries, fold_rows
 from pipelines.steps.feature_set import clamped_returns, feature_matrix, feature_set

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli import main
-from pipelines.store import Store
+from pipelines.storage.store import Store
 
 
 def run(capsys, store: Path, settings, *words: str) -> dict:

@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from pipelines.cli import main
-from pipelines.code_reading import CodeReader
+from pipelines.keying.code_reading import CodeReader
 
 MODULE = """
 from pathlib import Path
 
-from pipelines.flow_table import Flow
-from pipelines.node import Node, Resources, Retries
+from pipelines.graphs.flow_table import Flow
+from pipelines.graphs.node import Node, Resources, Retries
 
 FACTOR = 1
 
@@ -86,7 +86,7 @@ def test_files_count_by_their_bytes_and_are_called_input(planned, tmp_path):
 
 def test_facts_kept_on_disk_are_of_the_code_that_found_them(tmp_path, monkeypatch):
     """What an older walkfold found in a module is not what this one finds: kept facts would make stale keys."""
-    from pipelines import code_reading
+    from pipelines.keying import code_reading
 
     first = CodeReader(tmp_path / "facts")
     assert first.of(["kernels.values"])("kernels.values") is not None

@@ -8,13 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 import loaders.flow_events
 from kernels.features.flow_table import FLOW_FEATURES
 from loaders.errors import DataError
-from pipelines import artefacts
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
+from pipelines.execution.serial_runner import run_serial
 from pipelines.flow import flow_graph
-from pipelines.planning import plan
-from pipelines.serial_runner import run_serial
+from pipelines.graphs.planning import plan
 from pipelines.steps.order_flow import FileFlow, bar_order_flow, file_flow, unmeasured
-from pipelines.store import Store
+from pipelines.storage import artefacts
+from pipelines.storage.store import Store
 from tests.loaders.dbn_builder import POINT, bars, mapping, metadata, ns, write
 from tests.loaders.tick_builder import UNDEF_PRICE, tick_head, ticks
 

@@ -6,13 +6,13 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from loaders.outrights import outright_bars
-from pipelines import artefacts
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
 from pipelines.errors import ConfigurationError
+from pipelines.execution.serial_runner import run_serial
 from pipelines.flow import flow_graph
-from pipelines.planning import plan
-from pipelines.serial_runner import run_serial
-from pipelines.store import Store
+from pipelines.graphs.planning import plan
+from pipelines.storage import artefacts
+from pipelines.storage.store import Store
 from tests.loaders.dbn_builder import bars, mapping, metadata, ns, write
 
 MINUTE = 60_000_000_000

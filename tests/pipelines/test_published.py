@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import artefacts
 from pipelines.published import PublishedSet, PublishedSets
 from pipelines.report.document import ReportContent
-from pipelines.store import Store
+from pipelines.storage import artefacts
+from pipelines.storage.store import Store
 
 NAMES = ["ret_1", "body"]
 

@@ -9,14 +9,14 @@ from loaders.files import list_data_files
 from loaders.outrights import outright_bars
 from loaders.roll import RollSettings, rolled_bars
 from loaders.sessions import SessionRule
-from pipelines import artefacts
 from pipelines.cli import main
-from pipelines.configuration import load_settings
+from pipelines.config.configuration import load_settings
 from pipelines.errors import ConfigurationError, UsageError
+from pipelines.execution.serial_runner import run_serial
 from pipelines.flow import flow_graph
-from pipelines.planning import plan
-from pipelines.serial_runner import run_serial
-from pipelines.store import Store
+from pipelines.graphs.planning import plan
+from pipelines.storage import artefacts
+from pipelines.storage.store import Store
 from tests.loaders.dbn_builder import ns
 from tests.loaders.statistics_builder import statistic, write_statistics
 

@@ -17,9 +17,9 @@ from kernels.dispatch import Choice
 from kernels.fallback import FallbackReason, Refusal, cuda_refusal
 from pipelines import calibrations
 from pipelines.cli import main
-from pipelines.machine import Machine, executor_of, facts_of
-from pipelines.store import Store
-from pipelines.task_execution import Outcome
+from pipelines.execution.machine import Machine, executor_of, facts_of
+from pipelines.execution.task_execution import Outcome
+from pipelines.storage.store import Store
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NO_GPU = Refusal(FallbackReason.NO_DEVICE, "no NVIDIA GPU is visible")

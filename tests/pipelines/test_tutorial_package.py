@@ -78,7 +78,7 @@ def test_mistakes_are_found_before_anything_runs(folder):
 
     assert "desk.flow has no 'dsk'; did you mean 'desk'?" in refused("flow=desk.flow:dsk")
     assert "dusk.flow cannot be imported" in refused("flow=dusk.flow:desk")
-    assert "is no pipelines.flow_table.Flow" in refused("flow=desk.flow:csv_bars")
+    assert "is no pipelines.graphs.flow_table.Flow" in refused("flow=desk.flow:csv_bars")
     assert "options.windos': did you mean 'windows'?" in refused("options.windos=3")
     assert "desk.strategies has no 'long_cros'; did you mean 'long_cross'?" in refused(
         "sweep.strategies=[desk.strategies:long_cros]"

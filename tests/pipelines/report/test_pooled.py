@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from pipelines.ledger import Ledger, Look, data_name
+from pipelines.record.ledger import Ledger, Look, data_name
 from pipelines.report.pooled import pooled_report, write_pooled
 from pipelines.steps.pooling import pooled_folds
-from pipelines.store import Store
+from pipelines.storage.store import Store
 from training.bootstrap import VALUES_AT_ONCE, mean_interval, studentised_resamples
 from training.statistics import deflated_sharpe, probabilistic_sharpe
 from training.verdict import BEATS, LOSES, verdict

@@ -1,0 +1,1 @@
+"""The configuration: YAML files and overrides, typed settings, what they name in packages of the user."""

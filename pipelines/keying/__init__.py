@@ -1,0 +1,1 @@
+"""Content keys: which code, configuration and content a task stands for."""

@@ -1,0 +1,1 @@
+"""The promoted model and its position for the newest bar."""

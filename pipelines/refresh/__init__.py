@@ -1,0 +1,1 @@
+"""The scheduled refresh: deliveries, downloads, the published set."""

@@ -1,0 +1,1 @@
+"""The artefact store, on a disk or in a bucket, with leases, budgets and locks."""

@@ -1,0 +1,71 @@
+"""The nodes of a flow as they are drawn: what each reads, over what it fans out, and how much of it is cached."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pipelines.graphs.node import Node
+from pipelines.graphs.planning import PlannedTask
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """A node with its tasks collapsed: how many there are, how many are cached, and why the others will run, by number.
+
+    `known` is False where nothing could be planned: without data there are no tasks to speak of.
+    """
+
+    name: str
+    function: str
+    reads: tuple[str, ...]
+    files: tuple[str, ...]
+    per: tuple[str, ...]
+    evaluates: str | None
+    known: bool = False
+    tasks: int = 0
+    cached: int = 0
+    reasons: tuple[tuple[str, int], ...] = field(default=())
+
+    @property
+    def state(self) -> str:
+        """`cached`, `partly`, `will run`, `none` (no tasks for this data and these folds) or `unknown`."""
+        if not self.known:
+            return "unknown"
+        if not self.tasks:
+            return "none"
+        return "cached" if self.cached == self.tasks else "partly" if self.cached else "will run"
+
+    @property
+    def words(self) -> str:
+        """The state and its reason in a few words; empty where it is unknown."""
+        if self.state in ("unknown", "cached"):
+            return "" if self.state == "unknown" else "cached"
+        if self.state == "none":
+            return "not in this run"
+        reason = self.reasons[0][0] + (f" and {len(self.reasons) - 1} other reasons" if len(self.reasons) > 1 else "")
+        missing = self.tasks - self.cached
+        return f"will run: {reason}" if not self.cached else f"{self.cached} cached, {missing} will run: {reason}"
+
+
+def node_states(nodes: Sequence[Node], planned: Sequence[PlannedTask] | None) -> tuple[NodeState, ...]:
+    """Return the nodes in the order of the table; `planned` None draws them without their state."""
+    tasks: dict[str, list[PlannedTask]] = {}
+    for row in planned or ():
+        tasks.setdefault(row.task.node.name, []).append(row)
+    return tuple(_state(node, None if planned is None else tasks.get(node.name, [])) for node in nodes)
+
+
+def _state(node: Node, rows: Sequence[PlannedTask] | None) -> NodeState:
+    missing = Counter(row.reason for row in rows or () if not row.cached)
+    return NodeState(
+        name=node.name,
+        function=f"{node.function.__module__}.{node.function.__qualname__}",
+        reads=tuple(dict.fromkeys(source.partition(".")[0] for source in node.inputs.values())),
+        files=tuple(dict.fromkeys(node.files.values())),
+        per=node.per,
+        evaluates=node.evaluates,
+        known=rows is not None,
+        tasks=len(rows or ()),
+        cached=sum(row.cached for row in rows or ()),
+        reasons=tuple(sorted(missing.items(), key=lambda item: (-item[1], item[0]))),
+    )
