@@ -50,7 +50,7 @@ class Plan:
 
     def totals(self, states: Sequence[str], lanes: Lanes, count: int, blocks: int = 0) -> list[Totals]:
         """Final values of the named states for each window, for ``count`` lanes; ``blocks`` of periods have sums too."""
-        graph = account_graph(self.strategy, self.conditions)
+        graph = account_graph(self.strategy, self.conditions, states)
         program = self._account([*states, *(block_sums.TALLIES if blocks else ())], graph)
         families: dict[int, Family] = {}
         found = []
@@ -101,7 +101,7 @@ class Plan:
 
     def _account(self, states: Sequence[str], graph: Graph | None = None) -> Hoisted:
         """The program that leaves the named states; ``graph`` is the account's where it was traced already."""
-        traced = account_graph(self.strategy, self.conditions) if graph is None else graph
+        traced = account_graph(self.strategy, self.conditions, states) if graph is None else graph
         return hoist(pruned(without_outputs(traced), frozenset(states)), EVENTS, is_setting)
 
     def program(self, states: Sequence[str]) -> Hoisted:
@@ -116,7 +116,7 @@ class Plan:
         """The named states, and those that these need, before the window's last bar: whether that ends a period may be
         known later only.
         """
-        graph = account_graph(self.strategy, self.conditions)
+        graph = account_graph(self.strategy, self.conditions, states)
         hoisted = self._account(states, graph)
         plan = replace(self, open_end=True)
         run = plan._runs(hoisted, lanes, count, [(window[0], window[1] - 1)])[0]

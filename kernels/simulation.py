@@ -6,7 +6,7 @@ known. With fills at the very close of the decision the account's first bar is t
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from kernels import account, stops, tallies
@@ -64,8 +64,11 @@ def target_graph(strategy: Strategy) -> Graph:
     return trace(lambda states: ({TARGET: next_target(strategy, states[TARGET])}, {}), {TARGET: 0.0})
 
 
-def account_graph(strategy: Strategy, conditions: Conditions) -> Graph:
-    """Strategy, portfolio and all tallies; the recorded values are its outputs."""
+def account_graph(strategy: Strategy, conditions: Conditions, wanted: Container[str] = ()) -> Graph:
+    """Strategy, portfolio and all tallies; the recorded values are its outputs. ``wanted``: the tallies that will be read,
+    where that is known: the graph computes all of them, those in the way that suits.
+    """
+    falls = conditions.every_bar and "fall_squares" in wanted
     delays = range(1, conditions.execution.signal_delay + 1)
     initial = {
         TARGET: 0.0,
@@ -75,7 +78,7 @@ def account_graph(strategy: Strategy, conditions: Conditions) -> Graph:
         **tallies.start(conditions.capital),
         **({"equity_sum": 0.0} if conditions.decides_and_fills else {}),
     }
-    return trace(lambda states: _account_step(strategy, conditions, states), initial)
+    return trace(lambda states: _account_step(strategy, conditions, states, falls=falls), initial)
 
 
 _CARRIED = {
@@ -113,7 +116,7 @@ def constants(target: Value) -> frozenset[float] | None:
 
 
 def _account_step(
-    strategy: Strategy, conditions: Conditions, states: Mapping[str, Value]
+    strategy: Strategy, conditions: Conditions, states: Mapping[str, Value], *, falls: bool
 ) -> tuple[dict[str, Value], dict[str, Value]]:
     terms, rules = traced_terms(conditions.terms), _rules(strategy, conditions)
     target = next_target(strategy, states[TARGET])
@@ -137,7 +140,7 @@ def _account_step(
         "profit": portfolio.profit,
         "costs": portfolio.costs,
         "solvent": where(equity <= 0.0, 0.0, states["solvent"]),
-        **tallies.step({name: states[name] for name in tallies.start(1.0)}, moment, terms),
+        **tallies.step({name: states[name] for name in tallies.start(1.0)}, moment, terms, falls=falls),
     }
     values = (target, portfolio.position, equity, portfolio.profit, portfolio.costs, *tallies.traded(fills, terms))
     return following, dict(zip(RECORDED, values, strict=True))

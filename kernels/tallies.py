@@ -52,15 +52,15 @@ def start(capital: float) -> dict[str, float]:
     }
 
 
-def step(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Number]:
-    """All tallies after the bar."""
+def step(tallies: Tallies, moment: Moment, terms: Terms, *, falls: bool = False) -> dict[str, Number]:
+    """All tallies after the bar. ``falls``: whether the fall of every bar is computed anyway; no value depends on it."""
     running = dict(tallies)
     for fill in moment.fills:
         running |= _traded(running, fill, terms)
         running |= _round_trip(running, fill, moment.capital, terms)
     return {
         **running,
-        **_drawdown(tallies, moment),
+        **_drawdown(tallies, moment, falls=falls),
         **_falls(tallies, moment),
         **_returns(tallies, moment),
         **_shape(tallies, moment),
@@ -69,13 +69,13 @@ def step(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Number]:
     }
 
 
-def _drawdown(tallies: Tallies, moment: Moment) -> dict[str, Number]:
+def _drawdown(tallies: Tallies, moment: Moment, *, falls: bool) -> dict[str, Number]:
     """Highest equity so far, the capital included, the worst equity / peak - 1, and the longest time between touches of
     the peak, in bars, at every bar's close; a fall that lasts to the end is ``since_peak`` alone.
     """
     peak, worst = where(moment.equity > tallies["peak"], moment.equity, tallies["peak"]), tallies["drawdown"]
     # a fall that is not within a millionth of the worst one needs no division, the dearest operation of a bar
-    near = moment.equity < (worst + 1.000001) * peak
+    near = True if falls else moment.equity < (worst + 1.000001) * peak
     fall = moment.equity / peak - 1.0
     since, longest = tallies["since_peak"], tallies["longest_drawdown"]
     below = moment.equity < peak
@@ -83,7 +83,7 @@ def _drawdown(tallies: Tallies, moment: Moment) -> dict[str, Number]:
     recovered = logical_not(below) & ((since > 0.0) & (lasted > longest))
     return {
         "peak": peak,
-        "drawdown": where(near & (fall < worst), fall, worst),
+        "drawdown": where(logical_and(near, fall < worst), fall, worst),
         "since_peak": where(below, lasted, 0.0),
         "longest_drawdown": where(recovered, lasted, longest),
     }
