@@ -35,6 +35,15 @@ def caught(number: int) -> int:
     return number
 
 
+@pytest.fixture
+def from_a_terminal():
+    """Ctrl-C is heard as where a person starts Python; a test run in the background may have inherited that it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("from_a_terminal")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("function", [swallowed, caught])
 def test_an_interrupt_in_a_destructor_or_caught_by_a_node_ends_the_run_and_publishes_nothing(function, tmp_path):

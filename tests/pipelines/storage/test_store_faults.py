@@ -173,7 +173,7 @@ def test_a_node_on_a_full_disk_says_so_and_leaves_no_rest(small_disk):
 def test_a_limit_on_the_size_of_files_is_an_error_and_shows_nothing(tmp_path):
     script = (
         "import resource, signal, sys\nfrom pathlib import Path\nfrom pipelines.storage.store import Store\n"
-        "from tests.pipelines.storage.store_writer import numbered, key_of\nfrom pipelines import artefacts\n"
+        "from tests.pipelines.storage.store_writer import numbered, key_of\nfrom pipelines.storage import artefacts\n"
         "store = Store.open(Path(sys.argv[1]))\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\nfolder = store.begin(key_of(1))\n"
         "try:\n    artefacts.write_parts(numbered(1, 50_000), folder)\n    store.publish(key_of(1), folder, {'task': 'x'})\n"
