@@ -57,7 +57,7 @@ class RemoteFiles:
                 fs.pipe_file(f"{base}/{path}", data, mode="create")
             except FileExistsError:
                 return False
-            except NotImplementedError:
+            except NotImplementedError:  # fsspec's answer where a file system knows no conditional put
                 fs.pipe_file(f"{base}/{path}", data)
             return True
 
