@@ -11,8 +11,8 @@ run: $(READY)  ## install, write the sample data set if it is absent, run fold 0
 	@test -f $(SAMPLE)/truth.json || $(BIN)/pipeline sample $(SAMPLE)
 	@$(BIN)/pipeline run fold=0
 
-test: $(READY)  ## the whole suite, without the long statistical checks
-	@$(BIN)/python -m pytest -q
+test: $(READY)  ## the whole suite on all cores, without the long statistical checks
+	@$(BIN)/python -m pytest -q -n logical --maxprocesses 8 --dist loadfile
 
 check: $(READY)  ## lint, types, import layers, file sizes
 	@$(BIN)/ruff check .

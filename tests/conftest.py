@@ -1,10 +1,15 @@
-"""Fixtures that more than one test package needs."""
+"""Fixtures that more than one test package needs, and the one folder in which all tests keep compiled code."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+# One cache of compiled code for every worker process and every command that a test starts, apart from the user's own:
+# no text is compiled twice in a run, and no calibration of this machine decides a test.
+os.environ["XDG_CACHE_HOME"] = str(REPOSITORY / "build" / "test-cache")
 
 
 @pytest.fixture(scope="session")

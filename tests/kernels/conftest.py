@@ -9,12 +9,21 @@ import pandas as pd
 import pytest
 
 from kernels.execution import Costs, Instrument
+from kernels.program_cache import default_cache
 
 
 @pytest.fixture(scope="session")
-def program_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder of compiled programs for the whole test run, so that each text is compiled once."""
-    return tmp_path_factory.mktemp("programs")
+def program_cache() -> Path:
+    """The folder of compiled programs that all tests share (tests/conftest.py), so that each text is compiled once."""
+    return default_cache()
+
+
+@pytest.fixture(scope="session")
+def shim_folder(program_cache: Path) -> Path:
+    """The folder of CUDA texts compiled for this processor (tests/kernels/host_shim.py), beside the programs."""
+    folder = program_cache.parent / "shim"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,12 @@
 """CUDA text run on the CPU: a few lines of C++ stand for the device, a C++ compiler for NVRTC."""
 
 import ctypes
+import functools
 import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +75,11 @@ def run_text(
     return Run(canonical(final.astype(np.float64)), canonical(outputs.astype(np.float64)))
 
 
+@functools.cache
+def _compilers_version() -> str:
+    return subprocess.run([compiler(), "--version"], check=True, capture_output=True, text=True).stdout
+
+
 def _library(folder: Path, program: Program, precision: str) -> ctypes.CDLL:
     text = cuda_text(program, precision)
     head = text[text.index("run(") + 4 : text.index(") {\n", text.index("run("))]
@@ -83,10 +90,13 @@ def _library(folder: Path, program: Program, precision: str) -> ctypes.CDLL:
         f"  for (int n = 0; n < threads; ++n) {{ blockIdx.x = n; run({', '.join(names)}); }}\n}}\n"
     )
     source = SHIM + text + launch
-    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+    digest = hashlib.sha256("".join([source, *FLAGS, _compilers_version()]).encode()).hexdigest()[:16]
     library = folder / f"{digest}.so"
     if not library.exists():
-        path = folder / f"{digest}.cpp"
-        path.write_text(source)
-        subprocess.run([compiler(), *FLAGS, "-o", str(library), str(path)], check=True, capture_output=True, text=True)
+        with tempfile.TemporaryDirectory(dir=folder) as own:  # several processes may build the same library
+            path = Path(own) / "program.cpp"
+            path.write_text(source)
+            command = [compiler(), *FLAGS, "-o", f"{own}/program.so", str(path)]
+            subprocess.run(command, check=True, capture_output=True, text=True)
+            Path(own, "program.so").replace(library)
     return ctypes.CDLL(str(library))

@@ -39,11 +39,6 @@ def nvrtc():
     return Nvrtc(path)
 
 
-@pytest.fixture(scope="session")
-def shim_folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("shim")
-
-
 @pytest.mark.parametrize("precision", ["fp64", "fp32"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_text_compiles_and_has_no_fma(case, precision, nvrtc):

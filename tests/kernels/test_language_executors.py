@@ -57,10 +57,10 @@ def market():
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_families_have_the_same_bits(name, market, program_cache, same_bits, tmp_path_factory):
+def test_families_have_the_same_bits(name, market, program_cache, same_bits, shim_folder):
     node = ours.sma(FAMILIES[name], 1)  # of one bar: the expression as a family
     lanes = {"n": np.array([3.0, 7.0, 4.0])}
-    execute = functools.partial(run_text, tmp_path_factory.getbasetemp())
+    execute = functools.partial(run_text, shim_folder)
     devices = [host(numpy_executor.run), host(CpuExecutor(1, program_cache).run), host(execute)]
     found = [RowWriter(market, device).family(node, lanes).matrix for device in devices]
     assert np.isfinite(found[0]).any()
