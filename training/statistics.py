@@ -41,7 +41,7 @@ def probabilistic_sharpe(returns: NDArray[np.float64], benchmark: float = 0.0) -
     if len(values) < 3:
         return math.nan
     ratio = sharpe_ratio(values)
-    skew, kurtosis = _moments(values)
+    skew, kurtosis = moments(values)
     variance = 1.0 - skew * ratio + (kurtosis - 1.0) / 4.0 * ratio * ratio
     if not variance > 0.0:
         return math.nan
@@ -87,7 +87,7 @@ def finite_vector(values: NDArray[np.float64], name: str) -> NDArray[np.float64]
     return vector
 
 
-def _moments(values: NDArray[np.float64]) -> tuple[float, float]:
+def moments(values: NDArray[np.float64]) -> tuple[float, float]:
     """Population skewness and raw kurtosis; those of a normal for a constant series."""
     centred = values - values.mean()
     variance = float(np.mean(centred**2))

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from training.bootstrap import block_length, standard_error, studentised_resamples
+from training.bootstrap import (
+    block_length,
+    independent_error,
+    standard_error,
+    studentised_resamples,
+    tail_probability,
+)
 from training.statistics import finite_vector
 
 BEATS = "beats flat (one-sided error rate {rate} %)"
@@ -22,7 +28,7 @@ MINIMUM_SESSIONS = 10
 """Below this no test of a mean is worth its name, so no model is called better than flat."""
 
 RESAMPLES = 19_999
-"""Enough that the p-value resolves 2.5 % shared among 100 models (0.00025)."""
+"""Enough that their share resolves 2.5 % shared among 50 models; beyond that the fitted tail does (`tail_probability`)."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +57,10 @@ def verdict(session_profit: NDArray[np.float64], trials: int, confidence: float 
 
     `confidence` 0.975 states a one-sided error rate of 2.5 % that *any* of `trials` models without an edge is called
     better than flat (Bonferroni). The p-value is the larger of two: Student's t corrected for losses that are rarer and
-    larger than gains (`corrected_t`), and the stationary bootstrap-t; both use a standard error that dependence between
-    sessions can only widen. Simulated at 18 and 25 sessions the rate holds for normal, heavy-tailed (Student 2.5,
-    Cauchy), skewed (exponential, either sign) and mostly flat profits; an autocorrelation of 0.3 between *sessions*
-    raises it to 4 %. A positive mean that does not pass is called not distinguishable from flat; a mean that is zero
+    larger than gains (`corrected_t`), with a standard error that dependence between sessions can only widen, and the
+    stationary bootstrap-t, whose fitted tail follows the threshold however many trials share the rate
+    (`tail_probability`). What the rate is in simulation, and for which profits it is exceeded, stands in
+    docs/acceptance.md. A positive mean that does not pass is called not distinguishable from flat; a mean that is zero
     or less does not beat flat. Raises ValueError for values that are not finite and trials < 1.
     """
     data = finite_vector(session_profit, "session_profit")
@@ -123,12 +129,9 @@ def _p_values(data: NDArray[np.float64], error: float, seed: int) -> tuple[float
     from scipy.special import stdtr
 
     statistics = studentised_resamples(data, block_length(len(data)), RESAMPLES, seed)
-    freedom = len(data) - 1
+    freedom, t_value = len(data) - 1, float(data.mean()) / independent_error(data)
     sides = []
-    for sign in (1.0, -1.0):
-        t_value = sign * float(data.mean()) / error
-        ordered = sign * statistics
-        # The resample that is the data itself counts, so a p-value is never zero.
-        resampled = (1 + int(np.count_nonzero(ordered >= t_value))) / (len(statistics) + 1)
-        sides.append(max(float(stdtr(freedom, -corrected_t(sign * data, error))), resampled))
+    for sign, ordered in ((1.0, statistics), (-1.0, -statistics[::-1])):
+        corrected = float(stdtr(freedom, -corrected_t(sign * data, error)))
+        sides.append(max(corrected, tail_probability(ordered, sign * t_value)))
     return sides[0], sides[1]

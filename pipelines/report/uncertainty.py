@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from pipelines.report.types import Evaluation, Ranking
 from pipelines.steps.sweep_summary import middle
-from training.bootstrap import Interval, block_length, mean_interval, stationary_rows
-from training.statistics import sharpe_ratio
+from training.bootstrap import Interval, mean_interval, standard_error
+from training.statistics import moments, sharpe_ratio
 from training.verdict import verdict
 
 RESAMPLES = 4_999
@@ -25,24 +25,26 @@ def session_returns(sessions: pd.DataFrame) -> NDArray[np.float64] | None:
     return profit / before if (before > 0.0).all() else None
 
 
-def sharpe_interval(returns: NDArray[np.float64], sessions_per_year: float, seed: int) -> Interval:
-    """Percentile interval of the yearly Sharpe ratio by the stationary bootstrap of session returns [n].
+def sharpe_interval(returns: NDArray[np.float64], sessions_per_year: float) -> Interval:
+    """Interval of the yearly Sharpe ratio of session returns [n]: Student's t times Mertens' standard error.
 
-    NaN bounds for fewer than five returns; all NaN for returns that do not vary.
+    se^2 = (1 - g3 SR + (g4 - 1)/4 SR^2) / n with SR a session, skewness g3 and raw kurtosis g4, never below 1/n, and
+    widened for dependence between sessions as the mean's is. At 19 sessions it holds the ratio in 91 to 98 of 100 draws,
+    where a percentile bootstrap holds it in 54 to 89 (docs/acceptance.md). NaN bounds for fewer than five returns; all
+    NaN for returns that do not vary. Source: Mertens (2002), "Comments on variance of the IID estimator in Lo (2002)".
     """
-    year, block, count = math.sqrt(sessions_per_year), block_length(len(returns)), len(returns)
-    method = (
-        f"stationary bootstrap percentile, {CONFIDENCE:.1%} two-sided, mean block {block}, {RESAMPLES} resamples, "
-        f"seed {seed}"
-    )
-    estimate = sharpe_ratio(returns) * year
-    if count < 5 or estimate == 0.0:
-        return Interval(estimate if estimate != 0.0 else math.nan, math.nan, math.nan, CONFIDENCE, count, method)
-    drawn = returns[stationary_rows(count, block, RESAMPLES, np.random.default_rng(seed))]
-    deviation = drawn.std(axis=1, ddof=1)
-    ratios = drawn.mean(axis=1)[deviation > 0.0] / deviation[deviation > 0.0] * year
-    low, high = np.quantile(ratios, [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0], method="inverted_cdf")
-    return Interval(estimate, float(low), float(high), CONFIDENCE, count, method)
+    from scipy.special import stdtrit  # not at module level: importing it takes longer than the report needs to start
+
+    year, count = math.sqrt(sessions_per_year), len(returns)
+    method = f"Student's t with Mertens' standard error, widened for dependence, {CONFIDENCE:.1%} two-sided"
+    ratio = sharpe_ratio(returns)
+    if count < 5 or ratio == 0.0:
+        return Interval(ratio * year if ratio != 0.0 else math.nan, math.nan, math.nan, CONFIDENCE, count, method)
+    skew, kurtosis = moments(returns)
+    spread = math.sqrt(max(1.0, 1.0 - skew * ratio + (kurtosis - 1.0) / 4.0 * ratio * ratio))
+    widened = standard_error(returns) / float(returns.std(ddof=1))
+    reach = float(stdtrit(count - 1, (1.0 + CONFIDENCE) / 2.0)) * spread * widened
+    return Interval(ratio * year, (ratio - reach) * year, (ratio + reach) * year, CONFIDENCE, count, method)
 
 
 def model_intervals(
@@ -61,7 +63,7 @@ def model_intervals(
     }
     returns = session_returns(evaluation.sessions)
     if returns is not None:
-        intervals["sharpe"] = sharpe_interval(returns, evaluation.sessions_per_year, seed)
+        intervals["sharpe"] = sharpe_interval(returns, evaluation.sessions_per_year)
     if reference is not None and np.array_equal(reference.sessions["session"], evaluation.sessions["session"]):
         above = profit - reference.sessions["profit"].to_numpy(dtype=np.float64)
         intervals["above_reference_a_session"] = mean_interval(above, CONFIDENCE, seed, RESAMPLES)

@@ -48,6 +48,22 @@ def test_rate_is_shared_among_models(monkeypatch):
     assert called <= stats.binom.ppf(0.999, families, 0.025)
 
 
+@pytest.mark.parametrize("trials", [500, 501, 2_530, 1_000_000])
+def test_a_strong_model_beats_flat_however_many_were_tried(trials):
+    noise = stats.zscore(np.random.default_rng(4).normal(size=250), ddof=1)
+    profits = noise + 15.1 / np.sqrt(250)
+    assert stats.ttest_1samp(profits, 0.0).statistic == pytest.approx(15.1)
+    found = verdict(profits, trials)
+    assert found.beats_flat and found.p_value < 1e-9
+
+
+def test_a_weak_model_does_not_beat_flat_among_many():
+    profits = np.random.default_rng(4).normal(0.25, 1.0, size=250)  # t near 4, p near 4e-5
+    one = verdict(profits, 1)
+    assert one.beats_flat and 1e-6 < one.p_value < 1e-3
+    assert not verdict(profits, 100_000).beats_flat
+
+
 def test_words():
     generator = np.random.default_rng(0)
     noise = generator.normal(0.0, 1.0, size=20)

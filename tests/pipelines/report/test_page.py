@@ -18,6 +18,7 @@ from pipelines.report.errors import ReportError
 from pipelines.report.formats import number
 from pipelines.report.page import write_report
 from pipelines.report.palette import line_styles
+from pipelines.report.view_models import interval_notes
 
 Page = Callable[..., tuple[str, str]]
 
@@ -266,3 +267,10 @@ print(sorted({{"pandas", "matplotlib", "torch", "pandera", "scipy", "numba", "da
 def test_seeds_may_be_named_or_listed(page: Page) -> None:
     assert ["seed.dqn", "[0, 1, 2]"] in _cells(page()[0])
     assert ["seed", "[4, 5]"] in _cells(page(seeds=[4, 5])[0])
+
+
+@pytest.mark.parametrize(("sessions", "said"), [(19, True), (60, False)])
+def test_few_sessions_are_told_what_an_interval_covers(sessions: int, said: bool) -> None:
+    interval = {"reason": None, "method": "m", "observations": sessions}
+    notes = interval_notes([{"model": "dqn seed 0", "intervals": {"net_a_session": interval}}])
+    assert any("holds the truth in 91 to 93 of 100" in note for note in notes) is said
