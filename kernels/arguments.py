@@ -25,7 +25,7 @@ KINDS: Mapping[str, type] = {
 LEAST = {"start": 0, "top": 1, "blocks": 1, "confirm": 1, "threads": 1, "row_bytes": 1, "device_bytes": 1}
 """Whole numbers and the least that each may be."""
 
-COLUMNS = ("combination", "precision", "symbol")
+COLUMNS = ("combination", "precision", "scored_window", "symbol")
 """Columns of tables beside parameters and metrics."""
 
 

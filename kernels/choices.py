@@ -21,6 +21,7 @@ from kernels.expressions import param, scan
 from kernels.grid import GridError, lanes
 from kernels.opcodes import BOOL
 from kernels.preparation import SweepError, first_target
+from kernels.program_inputs import DATA
 from kernels.program_result import ProgramResult
 from kernels.progress import Progress
 from kernels.rows import warm_up
@@ -124,7 +125,7 @@ def _rows(strategy: Strategy, kept: Mapping[str, tuple[str, ...]]) -> dict[str, 
 
 def _rows_alone(options: Sequence[Value]) -> bool:
     """Whether the options are a family of rows; numbers alone are not, for a stop may be chosen from them."""
-    reads_data = any(node.op == "col" for node in nodes(*options))
+    reads_data = any(node.op in DATA for node in nodes(*options))
     alone = not (parameters(*options) or open_leaves(*options) or choices_in(*options))
     return reads_data and alone and len(options) > 1
 

@@ -14,22 +14,10 @@ from kernels.bars import BarsError, bar_label
 from kernels.expressions import nodes
 from kernels.plan import Window
 from kernels.portfolio import START, BarInputs
-from kernels.simulation import (
-    CLOSE,
-    HIGH,
-    LEVEL,
-    LEVEL_BEFORE,
-    LOW,
-    MARK,
-    MASKED,
-    OLD_PRICE,
-    OPEN,
-    ROLLED,
-    Conditions,
-    settings_columns,
-)
+from kernels.program_inputs import INPUT, Input
+from kernels.rows import Columns
+from kernels.simulation import Conditions, settings_of
 from kernels.strategy import Strategy
-from kernels.windowed import TIME
 
 EXECUTORS = ("auto", "cpu", "cuda", "numpy")
 PRECISIONS = ("fp64", "fp32", "mixed")
@@ -158,25 +146,26 @@ def scored_windows(windows: Sequence[Window] | None, start: int, bars: int) -> t
 
 def program_columns(
     strategy: Strategy, bars: pd.DataFrame, inputs: BarInputs, conditions: Conditions, stop: int
-) -> dict[str, NDArray[Any]]:
-    """Bars [0, stop) of the columns that the strategy and the portfolio read, by the names programs use."""
-    columns: dict[str, NDArray[Any]] = {
-        **{name: np.full(stop, value) for name, value in settings_columns(conditions).items()},
-        OPEN: inputs.open,
-        CLOSE: inputs.close,
-        OLD_PRICE: inputs.old_price,
-        MARK: _marks(inputs),
-        ROLLED: inputs.rolled,
-        MASKED: ~inputs.executable,
+) -> Columns:
+    """Bars [0, stop) of what the strategy and the portfolio read: columns by their name, inputs by their ``Input``."""
+    columns: dict[str | Input, NDArray[Any]] = {
+        **{source: np.full(stop, value) for source, value in settings_of(conditions).items()},
+        Input.OPEN: inputs.open,
+        Input.CLOSE: inputs.close,
+        Input.OLD_PRICE: inputs.old_price,
+        Input.MARK: _marks(inputs),
+        Input.ROLLED: inputs.rolled,
+        Input.MASKED: ~inputs.executable,
         **_buy_and_hold(inputs),
     }
     if strategy.stop_loss is not None or strategy.take_profit is not None:
-        columns |= {HIGH: _strategy_column(strategy, bars, "high"), LOW: _strategy_column(strategy, bars, "low")}
+        columns[Input.HIGH] = _strategy_column(strategy, bars, "high")
+        columns[Input.LOW] = _strategy_column(strategy, bars, "low")
     for node in nodes(strategy.target):
-        if node.op == "col" and node.detail == TIME:
-            columns[TIME] = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
-        elif node.op == "col" and node.detail not in columns:
+        if node.op == "col" and node.detail not in columns:
             columns[node.detail] = _strategy_column(strategy, bars, node.detail)
+        elif node.op == INPUT:
+            columns[Input.TIME] = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
     return {name: np.ascontiguousarray(column[:stop]) for name, column in columns.items()}
 
 
@@ -187,7 +176,7 @@ def _marks(inputs: BarInputs) -> NDArray[np.float64]:
     return marks
 
 
-def _buy_and_hold(inputs: BarInputs) -> dict[str, NDArray[np.float64]]:
+def _buy_and_hold(inputs: BarInputs) -> dict[str | Input, NDArray[Any]]:
     """Level of one contract held from the first close on, rolled at ``old_price`` into the open: at each close and at
     the close before, [bars] each. A bar that cannot execute keeps the level.
     """
@@ -195,7 +184,7 @@ def _buy_and_hold(inputs: BarInputs) -> dict[str, NDArray[np.float64]]:
     marks = _marks(inputs)
     earned = np.where(inputs.executable, inputs.close - marks - roll, 0.0)
     level: NDArray[np.float64] = np.cumsum(earned)
-    return {LEVEL: level, LEVEL_BEFORE: np.concatenate([[np.nan], level[:-1]])}
+    return {Input.LEVEL: level, Input.LEVEL_BEFORE: np.concatenate([[np.nan], level[:-1]])}
 
 
 def period_ends(bars: pd.DataFrame, returns: str, stop: int) -> NDArray[np.bool_]:

@@ -72,10 +72,11 @@ def sweep(
     ``grid``: parameter → values (Cartesian, last axis fastest, the strategy's constraint applied) or explicit combinations:
     a table, or a list of {parameter: value}; of a strategy's choices all options, or the named: ``{"signal": ["rsi"]}``
     (``kernels.choices``). ``windows``: half-open ranges of bars to score, each from a flat account (default: all
-    from ``start``); indicators run from bar 0. The target decided at the close of a window's first bar is the first that
-    fills. ``returns``: "session" (default where the bars have that column) or "bar". ``start``: the first bar with a
-    target; by default the longest warm-up of the grid, and never earlier. ``executor``: "numpy", "cpu", "cuda", or "auto",
-    which takes the one that ``calibration`` lets expect the shorter run, "cpu" without one. "cuda" where it cannot run
+    from ``start``); indicators run from bar 0, and ``hold()`` from ``start``. The target decided at the close of a window's
+    first bar is the first that fills. ``returns``: "session" (default where the bars have that column) or "bar".
+    ``start``: the first bar with a target; by default the longest warm-up of the grid, and never earlier.
+    ``executor``: "numpy", "cpu", "cuda", or "auto", which takes the one that ``calibration`` lets expect the shorter run,
+    "cpu" without one. "cuda" where it cannot run
     raises, or with ``allow_fallback`` warns once and runs on the CPU. ``precision``: "fp64"; on "cuda" also "fp32", a scan
     whose numbers are approximate, and "mixed", a scan in fp32 whose best ``confirm`` combinations by ``rank_by`` are
     computed again in fp64. ``threads``: default all cores. ``cache``: folder of compiled programs, by default one of the

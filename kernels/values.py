@@ -129,6 +129,8 @@ def _text(value: Value, depth: int) -> str:
         return repr(value.detail)
     if value.op == "state" and value.detail == "target":
         return "hold()"
+    if value.op == "input":
+        return repr(value.detail)
     if depth == 0 and value.operands:
         return "…"
     shown = value.detail.shown if value.op == "scan" else value.operands

@@ -36,7 +36,7 @@ def test_the_values_in_between_are_the_strategys(random_bars, contract, executor
     result = sweep(ema_cross(), bars, executor=executor, cache=program_cache, **options)
     trace = result.trace(3, show={"fast": fast, "slow": slow, "gap": fast - slow, "above": fast > slow})
     assert trace.iloc[:, : -4].equals(result.trace(3))
-    begin = result.windows[0][0] + 1
+    begin = result.windows[0][0]
     for name, span in (("fast", 5), ("slow", 20)):
         expected = bars["adj_close"].ewm(span=span, adjust=False).mean()
         np.testing.assert_allclose(trace[name][begin:], expected[begin:], rtol=1e-12)
