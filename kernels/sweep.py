@@ -16,7 +16,7 @@ from kernels import arguments, bar_checks, choices, preparation
 from kernels.calibration import Calibration
 from kernels.continuation import continued
 from kernels.execution import Costs, Execution, Instrument
-from kernels.grid import as_table, combinations, lanes, listed
+from kernels.grid import BLOCK, as_table, blocks, combinations, lanes, listed
 from kernels.metrics import STANDARD
 from kernels.mixed import confirmed
 from kernels.plan import Window
@@ -102,7 +102,7 @@ def sweep(
         return continued(strategy, bars, settings, resume, precision, grid=grid, start=start, top=top)
     if top is not None:
         return best_combinations(strategy, bars, settings, grid, start, precision, rank_by, top, confirm)
-    table = as_table(grid, strategy)
+    table = as_table(grid, strategy, settings.kept_bytes)
     if precision == "mixed":
         return confirmed(functools.partial(run, strategy, settings), table, start, rank_by, confirm)
     return run(strategy, settings, table, start, precision)
@@ -121,4 +121,4 @@ def warm_up(strategy: Strategy, grid: Mapping[str, Sequence[Any]] | pd.DataFrame
     """Bars before every combination of the grid has a target: the ``start`` for all parts of a split grid."""
     if strategy.choices:
         return choices.longest_warm_up(strategy, grid)
-    return longest_warm_up(strategy.target, lanes(as_table(listed(grid), strategy)))
+    return max(longest_warm_up(strategy.target, lanes(block)) for block in blocks(listed(grid), strategy, BLOCK))

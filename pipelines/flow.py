@@ -197,9 +197,9 @@ def require_folds(folds: Sequence[int], count: int | None) -> None:
 
 
 def _chunks(settings: Settings, strategy: str) -> int:
-    from kernels.grid import GridError, blocks
+    from kernels.grid import BLOCK, GridError, blocks
     from kernels.strategies import named_strategy
-    from pipelines.steps.searching import BLOCK, GRID, own_grid, search_size
+    from pipelines.steps.searching import GRID, own_grid, search_size
 
     sweep, grid = settings.sweep, own_grid(settings.sweep.grid, {"strategy": strategy})
     whole, size = (search_size(strategy, grid, search, sweep.samples) for search in (GRID, sweep.search))
