@@ -1,7 +1,7 @@
 """Values of a traced computation, and the functions that treat a float, an array and a traced value alike.
 
-A ``Value`` is an immutable node: an operation over other values, or a leaf (constant, column, input,
-parameter, state, indicator). Arithmetic and comparison build new nodes and compute nothing; ``kernels.trace`` turns the nodes into a
+A ``Value`` is an immutable node: an operation over other values, or a leaf (constant, column, input, parameter, state,
+indicator). Arithmetic and comparison build new nodes and compute nothing; ``kernels.trace`` turns the nodes into a
 program. Portfolio and metrics are written once over these functions and run on floats (tests), arrays (environments)
 and values (sweeps).
 
