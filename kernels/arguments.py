@@ -25,7 +25,7 @@ KINDS: Mapping[str, type] = {
 LEAST = {"start": 0, "top": 1, "blocks": 1, "confirm": 1, "threads": 1, "row_bytes": 1, "device_bytes": 1}
 """Whole numbers and the least that each may be."""
 
-COLUMNS = ("combination", "precision", "symbol")
+COLUMNS = ("combination", "precision", "scored_window", "symbol")
 """Columns of tables beside parameters and metrics."""
 
 
@@ -50,9 +50,14 @@ def check(given: Mapping[str, Any]) -> None:
         )
     _metrics(given["metrics"])
     _windows(given["windows"])
-    for name in (*given["strategy"].parameters, *given["strategy"].choices):
+    check_names(given["strategy"])
+
+
+def check_names(strategy: Strategy) -> None:
+    """Raises ``GridError`` for a parameter or a choice that is called like a column of the result."""
+    for name in (*strategy.parameters, *strategy.choices):
         if name in ALL_METRICS or name in COLUMNS:
-            label = "choice" if name in given["strategy"].choices else "parameter"
+            label = "choice" if name in strategy.choices else "parameter"
             raise GridError(f"{label} {name!r} has the name of a column of the result: rename it")
 
 

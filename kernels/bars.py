@@ -1,6 +1,7 @@
 """A table of bars as the columns that the portfolio step reads."""
 
-from typing import Any
+from numbers import Number
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -24,10 +25,7 @@ def bar_inputs(bars: pd.DataFrame) -> BarInputs:
     """
     opened, close = _column(bars, "open"), _column(bars, "close")
     executable = np.isfinite(opened) & np.isfinite(close)
-    if "masked" in bars.columns:
-        for bar in np.flatnonzero(bars["masked"].isna().to_numpy())[:1]:
-            raise BarsError(f"bar {bar_label(bars, int(bar))}: masked is missing; it is True or False")
-        executable &= ~bars["masked"].to_numpy(dtype=bool)
+    executable &= ~masked_bars(bars)
     old_price = _column(bars, "old_price") if "old_price" in bars.columns else np.full(len(bars), np.nan)
     _check_rolls(bars, old_price)
     old_price = _carried(old_price, executable)
@@ -37,7 +35,47 @@ def bar_inputs(bars: pd.DataFrame) -> BarInputs:
 def _column(bars: pd.DataFrame, name: str) -> NDArray[np.float64]:
     if name not in bars.columns:
         raise BarsError(f"the bars have no column {name!r}; columns: {', '.join(map(str, bars.columns))}")
-    return np.ascontiguousarray(bars[name].to_numpy(dtype=np.float64))
+    return numbers(bars, name)
+
+
+def numbers(bars: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    """The column as numbers [bars], truth as 1 and 0, what is missing as NaN; raises ``BarsError`` for text and times."""
+    column = bars[name]
+    if column.dtype.kind not in "iufb":
+        kind = pd.api.types.infer_dtype(column, skipna=True)
+        if kind not in _NUMBERS:
+            _refuse_text(bars, name, "a number", f"pandas.to_numeric(bars[{name!r}])")
+    return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def masked_bars(bars: pd.DataFrame) -> NDArray[np.bool_]:
+    """The column ``masked`` [bars], False throughout without it; raises ``BarsError`` for what is not True or False."""
+    if "masked" not in bars.columns:
+        return np.zeros(len(bars), dtype=bool)
+    column = bars["masked"]
+    for bar in np.flatnonzero(column.isna().to_numpy())[:1]:
+        raise BarsError(f"bar {bar_label(bars, int(bar))}: masked is missing; it is True or False")
+    if column.dtype.kind not in "iufb" and pd.api.types.infer_dtype(column) not in ("boolean", "integer"):
+        _refuse_text(bars, "masked", "True or False", "bars['masked'] == 'True'")
+    values: NDArray[np.float64] = column.to_numpy(dtype=np.float64)
+    for bar in np.flatnonzero((values != 0.0) & (values != 1.0))[:1]:
+        raise BarsError(f"bar {bar_label(bars, int(bar))}: masked {values[bar]:g} is not True or False")
+    return np.asarray(values == 1.0)
+
+
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")
+"""What pandas calls a column of objects that holds numbers."""
+
+
+def _refuse_text(bars: pd.DataFrame, name: str, wanted: str, remedy: str) -> NoReturn:
+    """Raise ``BarsError`` naming the first value of the column that is no number."""
+    values = bars[name]
+    wrong = [not isinstance(value, Number) for value in values]
+    bar = int(np.argmax(np.array(wrong) & values.notna().to_numpy()))
+    raise BarsError(
+        f"bar {bar_label(bars, bar)}: {name} {values.iloc[bar]!r} is a {type(values.iloc[bar]).__name__}, not {wanted} (the "
+        f"column holds {values.dtype}): convert it, {remedy}"
+    )
 
 
 def _carried(old_price: NDArray[np.float64], executable: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -69,5 +107,6 @@ def bar_label(bars: pd.DataFrame, bar: int) -> str:
     """``2024-03-15T09:31Z`` where the table has times, else the row number: for messages."""
     if "ts_event" not in bars.columns:
         return f"number {bar}"
-    moment: Any = bars["ts_event"].iloc[bar]
-    return str(moment.strftime("%Y-%m-%dT%H:%MZ"))
+    moment: Any = pd.Timestamp(bars["ts_event"].iloc[bar])
+    utc = moment if moment.tzinfo is None else moment.tz_convert("UTC")
+    return str(utc.strftime("%Y-%m-%dT%H:%MZ"))

@@ -19,7 +19,7 @@ from kernels.hoisting import hoist
 from kernels.opcodes import OPCODES
 from kernels.portfolio import terms
 from kernels.program import Program
-from kernels.simulation import EVENTS, Conditions, account_graph, is_setting
+from kernels.simulation import Conditions, account_graph
 from kernels.strategy import Strategy
 from kernels.trace import pruned, without_outputs
 
@@ -114,7 +114,7 @@ def _program() -> Program:
         terms(Costs(), instrument, Execution()), 100_000.0, rolls=False, masks=False, every_bar=True
     )
     states = frozenset({"profit", "costs", "return_sum", "return_squares", "drawdown", "trades"})
-    return hoist(pruned(without_outputs(account_graph(strategy, conditions)), states), EVENTS, is_setting).program
+    return hoist(pruned(without_outputs(account_graph(strategy, conditions)), states)).program
 
 
 def _inputs(

@@ -1,6 +1,7 @@
 """The grid of a strategy with choices: which options are kept, and each program's combinations of it."""
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kernels.grid import GridError, explicit, lattice, listed
+from kernels.grid import GridError, combination_bytes, explicit, lattice, listed, require_memory
 from kernels.strategy import Strategy, nearest
+
+FEWER = "name fewer options, give fewer values, or sweep strategy.chosen({axis: name}) for each, with top=1000"
+"""What to do about choices that make too many combinations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +69,16 @@ def kept_names(strategy: Strategy, axis: str, given: Any) -> tuple[str, ...]:
 
 
 def table_of(
-    strategy: Strategy, names: Mapping[str, str], rows: Mapping[str, Sequence[str]], swept: Swept
+    strategy: Strategy, names: Mapping[str, str], rows: Mapping[str, Sequence[str]], swept: Swept, kept_bytes: int
 ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """The combinations of one program, perhaps none, and the rows of the grid's table that they are from.
 
-    ``names``: what the program chose; ``rows``: the names of each axis whose number is a parameter of it.
+    ``names``: what the program chose; ``rows``: the names of each axis whose number is a parameter of it; ``kept_bytes``:
+    memory of the scores of a combination. Raises ``GridError`` where memory does not hold them.
     """
     numbers = {axis: list(range(len(options))) for axis, options in rows.items() if axis in strategy.parameters}
     if swept.table is None:
-        grid = lattice({**numbers, **swept.axes}, strategy)
-        return grid.table(0, grid.size), np.empty(0, np.int64)
+        return lattice({**numbers, **swept.axes}, strategy).whole(kept_bytes, FEWER), np.empty(0, np.int64)
     given = swept.table
     fits = np.ones(len(given), dtype=bool)
     for axis, name in names.items():
@@ -91,6 +95,8 @@ def table_of(
     own = own.drop_duplicates() if len(own.columns) else own.iloc[:1]
     free = {axis: values for axis, values in numbers.items() if axis not in own.columns}
     if free:
+        count = math.prod(map(len, free.values())) * max(len(own), 1)
+        require_memory(f"{strategy.name}: combinations", count, kept_bytes + combination_bytes(len(strategy.parameters)), FEWER)
         product = pd.DataFrame(list(itertools.product(*free.values())), columns=list(free))
         own = product.merge(own, how="cross") if len(own.columns) else product
     return (explicit(own, strategy) if len(taken) else own.iloc[:0]), taken

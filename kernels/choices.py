@@ -6,21 +6,22 @@ Of the other axes each combination of options is a program.
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kernels.choice_grid import Swept, split, table_of, unused
+from kernels.choice_grid import FEWER, Swept, split, table_of, unused
 from kernels.choice_nodes import choices_in
 from kernels.choice_result import ChoicePart, ChoiceResult, choice_result
 from kernels.dispatch import FallbackWarning
 from kernels.expressions import param, scan
-from kernels.grid import GridError, lanes
+from kernels.grid import GridError, combination_bytes, lanes, require_memory
 from kernels.opcodes import BOOL
 from kernels.preparation import SweepError, first_target
+from kernels.program_inputs import DATA
 from kernels.program_result import ProgramResult
 from kernels.progress import Progress
 from kernels.rows import warm_up
@@ -28,6 +29,9 @@ from kernels.scoring import Settings
 from kernels.strategy import FIELDS, Strategy, replaced
 from kernels.values import Value, where
 from kernels.walks import nodes, open_leaves, parameters
+
+MOST_PROGRAMS = 2**14
+"""Programs that a sweep may be made of: hours of compilation, at about one a second."""
 
 Run = Callable[[Strategy, Settings, pd.DataFrame, int, str], ProgramResult]
 """(strategy without choices, settings, combinations, start, precision) → result."""
@@ -55,7 +59,7 @@ def sweep_choices(
     _refuse(strategy, precision, given)
     kept, swept = split(grid, strategy)
     rows = _rows(strategy, kept)
-    programs = _programs(strategy, kept, rows, swept)
+    programs = _programs(strategy, kept, rows, swept, settings.kept_bytes)
     first = first_target(_longest(programs), start)
     total, begun = sum(len(program.table) for program in programs), time.perf_counter()
     parts: list[ChoicePart] = []
@@ -76,7 +80,7 @@ def sweep_choices(
 def longest_warm_up(strategy: Strategy, grid: Any) -> int:
     """Bars before every combination of every choice has a target."""
     kept, swept = split(grid, strategy)
-    return _longest(_programs(strategy, kept, _rows(strategy, kept), swept))
+    return _longest(_programs(strategy, kept, _rows(strategy, kept), swept, 0))
 
 
 def _longest(programs: Sequence[ChosenProgram]) -> int:
@@ -84,17 +88,27 @@ def _longest(programs: Sequence[ChosenProgram]) -> int:
 
 
 def _programs(
-    strategy: Strategy, kept: Mapping[str, tuple[str, ...]], rows: Mapping[str, Value], swept: Swept
+    strategy: Strategy, kept: Mapping[str, tuple[str, ...]], rows: Mapping[str, Value], swept: Swept, kept_bytes: int
 ) -> list[ChosenProgram]:
-    """Every program with at least one combination; raises ``GridError`` where there is none, or one of a table is lost."""
+    """Every program with at least one combination; raises ``GridError`` where there is none, one of a table is lost, or
+    they are too many: of programs, or of combinations with ``kept_bytes`` of scores each for the memory.
+    """
+    what, each = f"{strategy.name}: combinations", kept_bytes + combination_bytes(len(strategy.choices) + len(tuple(swept)))
     numbers = {axis: kept[axis] for axis in rows}
     used = np.zeros(len(swept.table) if swept.table is not None else 0, dtype=bool)
-    found = []
+    found, count = [], 0
     for names, made in _chosen(replaced(strategy, rows), kept):
-        table, taken = table_of(made, names, numbers, swept)
+        table, taken = table_of(made, names, numbers, swept, kept_bytes)
         used[taken] = True
         if len(table):
             found.append(ChosenProgram(names, {**names, **rows}, made, table))
+            count += len(table)
+            require_memory(what, count, each, FEWER)
+        if len(found) > MOST_PROGRAMS:
+            raise GridError(
+                f"{strategy.name}: the choices make more than {MOST_PROGRAMS:,} programs, each compiled on its own: name "
+                "fewer options in the grid, or write options that read data alone, which are rows of one program"
+            )
     if not used.all():
         raise GridError(unused(strategy, swept.table, int(np.argmin(used))))
     if not found:
@@ -102,13 +116,15 @@ def _programs(
     return found
 
 
-def _chosen(strategy: Strategy, kept: Mapping[str, tuple[str, ...]]) -> list[tuple[dict[str, str], Strategy]]:
+def _chosen(strategy: Strategy, kept: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[dict[str, str], Strategy]]:
     """The strategy without choices, for each combination of the options kept; what an option does not read is not chosen."""
     axis = next(iter(strategy.choices), None)
     if axis is None:
-        return [({}, strategy)]
-    made = [(name, strategy.chosen({axis: name})) for name in kept[axis]]
-    return [({axis: name, **names}, last) for name, one in made for names, last in _chosen(one, kept)]
+        yield {}, strategy
+        return
+    for name in kept[axis]:
+        for names, last in _chosen(strategy.chosen({axis: name}), kept):
+            yield {axis: name, **names}, last
 
 
 def _rows(strategy: Strategy, kept: Mapping[str, tuple[str, ...]]) -> dict[str, Value]:
@@ -124,7 +140,7 @@ def _rows(strategy: Strategy, kept: Mapping[str, tuple[str, ...]]) -> dict[str, 
 
 def _rows_alone(options: Sequence[Value]) -> bool:
     """Whether the options are a family of rows; numbers alone are not, for a stop may be chosen from them."""
-    reads_data = any(node.op == "col" for node in nodes(*options))
+    reads_data = any(node.op in DATA for node in nodes(*options))
     alone = not (parameters(*options) or open_leaves(*options) or choices_in(*options))
     return reads_data and alone and len(options) > 1
 

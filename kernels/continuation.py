@@ -6,7 +6,7 @@ import pandas as pd
 
 from kernels.grid import lanes
 from kernels.metrics import reads
-from kernels.plan import Plan, carried_name
+from kernels.plan import Carried, Plan
 from kernels.preparation import SweepError
 from kernels.program_result import ProgramResult
 from kernels.scoring import Settings, scorer
@@ -36,7 +36,7 @@ def continued(
     scoring = scorer(strategy, bars, whole, len(state.combinations), state.start, precision)
     scoring.plan = replace(scoring.plan, resumed_at=state.bar)
     _check(strategy, settings, scoring.plan, state)
-    carried = {carried_name(name): column for name, column in lanes(state.values).items()}
+    carried = {Carried(name): column for name, column in lanes(state.values).items()}
     table, _ = scoring.score(state.combinations, carried)
     return scoring.result(table, state.combinations, carried=carried)
 

@@ -70,7 +70,10 @@ def param(name: str) -> Value:
 
 
 def hold() -> Value:
-    """The target decided at the bar before (flat at first): ``where(enter, 1.0, hold())``."""
+    """The target decided at the bar before: ``where(enter, 1.0, hold())``.
+
+    It is 0 at the sweep's ``start``; a window that begins later goes on with what was decided before it.
+    """
     return Value("state", (), F64, TARGET)
 
 

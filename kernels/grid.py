@@ -2,7 +2,8 @@
 
 import difflib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,37 @@ from kernels.strategy import Strategy
 
 class GridError(ValueError):
     """A grid that does not fit its strategy; the message names the parameter, or the combination, and the remedy."""
+
+
+BLOCK = 2**17
+"""Combinations that are enumerated at once."""
+
+VALUE_BYTES = 40
+"""Memory of a value of an axis while it is read: a Python number in a list, and its place in an array."""
+
+TOP = "keep the best alone with top=1000, draw a sample (kernels.sampling), or give fewer values"
+"""What to do about a grid that is too large."""
+
+
+def combination_bytes(axes: int) -> int:
+    """Memory that a combination of so many axes takes while it is enumerated and scored, its scores apart (measured)."""
+    return 8 * (8 + 3 * axes)
+
+
+def require_memory(what: str, count: int, each: int, remedy: str) -> None:
+    """Raises ``GridError`` where ``count`` of something that takes ``each`` bytes are more than this machine's memory."""
+    present = machine_memory()
+    if count * each > present:
+        raise GridError(
+            f"{what}: {count:,} take about {count * each / 1e9:,.0f} GB, this machine has {present / 1e9:,.0f} GB: {remedy}"
+        )
+
+
+def machine_memory() -> float:
+    """Bytes of memory of this machine; infinite where the system does not say."""
+    if not hasattr(os, "sysconf"):
+        return math.inf
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +80,19 @@ class Lattice:
         kept = allowed(self.strategy, table)
         return numbers[kept], table[kept].reset_index(drop=True)
 
+    def whole(self, kept_bytes: int, remedy: str) -> pd.DataFrame:
+        """All combinations that fulfil the constraint, in order, perhaps none; ``kept_bytes``: memory of each one's scores.
+
+        Raises ``GridError`` before they fill the machine's memory, saying the ``remedy``.
+        """
+        each, tables, count = kept_bytes + combination_bytes(len(self.axes)), [], 0
+        for low in range(0, self.size, BLOCK):
+            tables.append(self.table(low, min(low + BLOCK, self.size)))
+            count += len(tables[-1])
+            least = count if self.strategy.constraint is not None else self.size
+            require_memory(f"{self.strategy.name}: combinations", least, each, remedy)
+        return pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
+
 
 def lattice(grid: Mapping[str, Sequence[Any]], strategy: Strategy) -> Lattice:
     """The grid's axes that the strategy declares, checked.
@@ -60,14 +105,14 @@ def lattice(grid: Mapping[str, Sequence[Any]], strategy: Strategy) -> Lattice:
     return Lattice(strategy, names, tuple(axis_values(strategy, name, grid[name]) for name in names))
 
 
-def combinations(grid: Mapping[str, Sequence[Any]], strategy: Strategy) -> pd.DataFrame:
+def combinations(grid: Mapping[str, Sequence[Any]], strategy: Strategy, kept_bytes: int = 0) -> pd.DataFrame:
     """All combinations of the axes that the strategy declares, a row each; axes of other strategies are left out.
 
     Order: axes as the grid gives them, the last one fastest. Combinations that break the strategy's constraint are not
-    generated. Raises ``GridError`` as ``lattice`` does, or where no combination is left.
+    generated. Raises ``GridError`` as ``lattice`` does, where no combination is left, or where they would not fit into
+    memory with ``kept_bytes`` of scores each.
     """
-    axes = lattice(grid, strategy)
-    kept = axes.table(0, axes.size)
+    kept = lattice(grid, strategy).whole(kept_bytes, TOP)
     if not len(kept):
         raise _nothing_left(strategy)
     return kept
@@ -122,12 +167,19 @@ def listed(grid: Any) -> Any:
     return grid
 
 
-def as_table(grid: Mapping[str, Sequence[Any]] | pd.DataFrame | None, strategy: Strategy) -> pd.DataFrame:
-    """A sweep's grid as one table of combinations; an axis that the strategy does not declare raises ``GridError``."""
+def as_table(
+    grid: Mapping[str, Sequence[Any]] | pd.DataFrame | None, strategy: Strategy, kept_bytes: int = 0
+) -> pd.DataFrame:
+    """A sweep's grid as one table of combinations, for ``kept_bytes`` of scores each.
+
+    Raises ``GridError`` as ``combinations`` does, and for an axis that the strategy does not declare.
+    """
     if isinstance(grid, pd.DataFrame):
+        each = kept_bytes + combination_bytes(len(grid.columns))
+        require_memory(f"{strategy.name}: combinations", len(grid), each, TOP)
         return explicit(grid, strategy)
     _require_known(grid or {}, strategy)
-    return combinations(grid or {}, strategy)
+    return combinations(grid or {}, strategy, kept_bytes)
 
 
 def lanes(table: pd.DataFrame) -> dict[str, Array]:
@@ -136,7 +188,11 @@ def lanes(table: pd.DataFrame) -> dict[str, Array]:
 
 
 def axis_values(strategy: Strategy, name: str, values: Sequence[Any]) -> np.ndarray[Any, np.dtype[Any]]:
-    """The axis as an array; raises ``GridError`` where it is empty, or holds a value twice or one that is no number."""
+    """The axis as an array; raises ``GridError`` where it is empty, too long, or holds a value twice or one that is no
+    number.
+    """
+    if isinstance(values, Sized):
+        require_memory(f"{strategy.name}: values of the axis {name!r}", len(values), VALUE_BYTES, "give fewer")
     try:
         axis = np.asarray(list(values))
     except (TypeError, ValueError) as error:

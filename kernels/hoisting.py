@@ -6,11 +6,12 @@ is the program's body, for every bar and lane. What reads an event stays in the 
 without one. Equal nodes share a register.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kernels.opcodes import OPCODES
 from kernels.program import Instruction, Output, Program, State
+from kernels.program_inputs import INPUT
 from kernels.trace import Graph
 from kernels.values import Value
 from kernels.walks import nodes
@@ -38,46 +39,44 @@ class Hoisted:
         return "\n".join([*read, str(self.program)])
 
 
-def dependencies(roots: Iterable[Value], events: frozenset[str] = frozenset()) -> dict[int, frozenset[str]]:
+def dependencies(roots: Iterable[Value]) -> dict[int, frozenset[str]]:
     """What each node under the roots depends on, by ``id`` of the node."""
-    own = {"col": {DATA}, "param": {PARAM}, "state": {STATE}, "carried": {STATE}}
+    own = {"col": {DATA}, INPUT: {DATA}, "param": {PARAM}, "state": {STATE}, "carried": {STATE}}
     found: dict[int, frozenset[str]] = {}
     for node in nodes(*roots):
-        leaf = own.get(node.op, set()) | ({EVENT} if node.op == "col" and node.detail in events else set())
+        leaf = own.get(node.op, set()) | ({EVENT} if _is_event(node) else set())
         union = frozenset(leaf).union(*(found[id(operand)] for operand in node.operands))
         # an indicator varies from bar to bar whatever it reads; a scan's states are its own
         found[id(node)] = (union | {DATA}) - {STATE} if is_indicator(node) else union
     return found
 
 
-def hoist(
-    graph: Graph,
-    events: frozenset[str] = frozenset(),
-    settings: Callable[[str], bool] = lambda _: False,
-    lags: bool = True,
-) -> Hoisted:
+def hoist(graph: Graph, lags: bool = True) -> Hoisted:
     """The graph as a checked program.
 
-    ``events`` are the names of boolean columns that are rarely true; ``settings`` says of a column's name whether it
-    holds one number at all bars. ``lags``: whether the program may read a family some bars back, which a program that
-    starts at the first bar must not: there a lagged family is a family of its own.
+    ``lags``: whether the program may read a family some bars back, which a program that starts at the first bar must
+    not: there a lagged family is a family of its own.
     """
-    builder = _Builder([*graph.following.values(), *graph.outputs.values()], events, lags)
+    builder = _Builder([*graph.following.values(), *graph.outputs.values()], lags)
     for name in graph.initial:
         builder.register(graph.following[name])
     for value in graph.outputs.values():
         builder.register(value)
     states = tuple(State(name, graph.initial[name], builder.register(graph.following[name])) for name in graph.initial)
     outputs = tuple(Output(name, builder.register(value)) for name, value in graph.outputs.items())
-    rare = tuple(place for place, row in enumerate(builder.rows) if row.op == "col" and row.detail in events)
-    fixed = tuple(place for place, row in enumerate(builder.rows) if _is_setting(row, settings))
+    rare = tuple(place for place, row in enumerate(builder.rows) if _is_event(row))
+    fixed = tuple(place for place, row in enumerate(builder.rows) if _is_setting(row))
     program = Program(tuple(builder.instructions), states, outputs, rare, fixed).check()
     return Hoisted(program, tuple(builder.rows), tuple(builder.families), tuple(builder.lanes))
 
 
-def _is_setting(row: Value, settings: Callable[[str], bool]) -> bool:
+def _is_event(node: Value) -> bool:
+    return node.op == INPUT and node.detail.is_event
+
+
+def _is_setting(row: Value) -> bool:
     leaves = [node for node in nodes(row) if node.op not in OPCODES and node.op != "constant"]
-    return all(leaf.op == "col" and settings(leaf.detail) for leaf in leaves)
+    return all(leaf.op == INPUT and leaf.detail.is_setting for leaf in leaves)
 
 
 def state_name(place: int) -> str:
@@ -88,13 +87,13 @@ def state_name(place: int) -> str:
 class _Builder:
     """Numbers nodes and emits each distinct one once."""
 
-    def __init__(self, roots: list[Value], events: frozenset[str], lags: bool) -> None:
+    def __init__(self, roots: list[Value], lags: bool) -> None:
         self._lags = lags
         self.instructions: list[Instruction] = []
         self.rows: list[Value] = []
         self.families: list[Value] = []
         self.lanes: list[Value] = []
-        self._depends = dependencies(roots, events)
+        self._depends = dependencies(roots)
         self._registers: dict[Instruction, int] = {}
         self._by_node: dict[int, int] = {}
         self._structure = Structure()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,13 +17,21 @@ from kernels.hoisting import Hoisted, hoist
 from kernels.metrics import Totals, ordered
 from kernels.order_statistics import in_pieces, period_returns
 from kernels.program import Program
+from kernels.program_inputs import INPUT, Input
 from kernels.rows import Array, Columns, Family, Lanes, RowWriter, distinct, families_under, lane_values
-from kernels.simulation import EVENTS, PERIOD_END, Conditions, account_graph, is_setting, target_graph
+from kernels.simulation import Conditions, account_graph, target_graph
 from kernels.strategy import Strategy
 from kernels.trace import Graph, only_output, pruned, without_outputs
 from kernels.values import Value
 
 Window: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Name of the lane that holds a state which an account goes on from; no parameter has such a name."""
+
+    state: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +41,7 @@ class Plan:
     ``columns`` cover bars [0, end of the last window); ``ends`` says of each bar whether a return period ends with it,
     the windows' own ends apart. ``start`` is the first bar at which every lane's target exists.
 
-    ``resumed_at``: the bar from which accounts go on, their states being lanes named by ``carried_name``; None: from a
+    ``resumed_at``: the bar from which accounts go on, their states being lanes named by ``Carried``; None: from a
     window's start. ``open_end``: whether a window's last bar ends a return period only where the calendar says so.
     """
 
@@ -76,7 +85,7 @@ class Plan:
 
     def _order_statistics(self, graph: Graph, lanes: Lanes, count: int, window: Window) -> dict[str, Array]:
         """Order statistics of the period returns [lanes], from equities that are kept for a piece of the lanes."""
-        recorded = hoist(pruned(only_output(graph, "equity"), frozenset()), EVENTS, is_setting)
+        recorded = hoist(pruned(only_output(graph, "equity"), frozenset()))
         begin = self._first_run(window)
         ends = self.period_ends(window)
 
@@ -102,7 +111,7 @@ class Plan:
     def _account(self, states: Sequence[str], graph: Graph | None = None) -> Hoisted:
         """The program that leaves the named states; ``graph`` is the account's where it was traced already."""
         traced = account_graph(self.strategy, self.conditions, states) if graph is None else graph
-        return hoist(pruned(without_outputs(traced), frozenset(states)), EVENTS, is_setting)
+        return hoist(pruned(without_outputs(traced), frozenset(states)))
 
     def program(self, states: Sequence[str]) -> Hoisted:
         """The program that leaves the named states, with what its rows, families and lanes are."""
@@ -124,15 +133,17 @@ class Plan:
         return {**found, **{name: np.full(count, value) for name, value in graph.constants.items()}}
 
     def record(self, lane: Mapping[str, float], window: Window, shown: Mapping[str, Value]) -> tuple[Array, Array]:
-        """(target at the window's first bar [1], recorded values [values, bars after it]) of one lane; last those of the
-        expressions ``shown``.
+        """(target and expressions ``shown`` at the window's first bar [1 + shown], recorded values [values, bars of the
+        account]) of one lane; of the recorded the expressions come last.
         """
         lanes = {name: np.array([value]) for name, value in lane.items()}
         account = account_graph(self.strategy, self.conditions)
         graph = pruned(replace(account, outputs={**account.outputs, **shown}), frozenset())
-        run = next(iter(self._runs(hoist(graph, EVENTS, is_setting), lanes, 1, (window,))))
-        first = self._targets(lanes, 1, window, {}) if self.resumed_at is None else np.full(1, np.nan)
-        return first, run.outputs[:, :, 0]
+        run = next(iter(self._runs(hoist(graph), lanes, 1, (window,))))
+        if self.resumed_at is not None:
+            return np.full(1 + len(shown), np.nan), run.outputs[:, :, 0]
+        decided = self._decided(lanes, 1, window, {}, shown)
+        return np.append(decided.states[0], decided.outputs[:, -1, 0]), run.outputs[:, :, 0]
 
     def period_ends(self, window: Window) -> NDArray[np.bool_]:
         """Whether a return period ends with each bar; the window's last bar always ends one, unless left open."""
@@ -162,10 +173,11 @@ class Plan:
         if self.resumed_at is None:
             # nothing was decided before the first bar with a target
             decided = begin > self.start
-            target = self._targets(lanes, count, (begin - 1, stop), families) if decided else np.zeros(count)
+            before = (begin - 1, stop)
+            target = self._decided(lanes, count, before, families).states[0] if decided else np.zeros(count)
             first = [target if s.name == TARGET else np.full(count, s.initial) for s in program.states]
         else:
-            first = [lanes[carried_name(state.name)] for state in program.states]
+            first = [lanes[Carried(state.name)] for state in program.states]
         states = np.stack(first)
         inputs = self._inputs(hoisted, lanes, count, window, families)
         if not blocks:
@@ -174,19 +186,25 @@ class Plan:
         run, sums = block_sums.run_in_blocks(self.execute, program, inputs, begin, edges, states)
         return run, (sums, counts)
 
-    def _targets(self, lanes: Lanes, count: int, window: Window, families: dict[int, Family]) -> Array:
-        """The target decided at the close of the window's first bar [lanes]."""
-        graph = target_graph(self.strategy)
-        hoisted = hoist(graph, EVENTS, is_setting)
+    def _decided(
+        self,
+        lanes: Lanes,
+        count: int,
+        window: Window,
+        families: dict[int, Family],
+        shown: Mapping[str, Value] = MappingProxyType({}),
+    ) -> Run:
+        """A run up to the window's first bar: its state is the target decided at that bar's close [lanes], its outputs
+        end with the expressions ``shown`` there.
+        """
+        graph = replace(target_graph(self.strategy), outputs=dict(shown))
+        hoisted = hoist(graph)
         remembers = any(node.op == "state" for node in nodes(*graph.following.values()))
         begin = self.start if remembers else window[0]
         inputs = self._inputs(hoisted, lanes, count, window, families)
         if window[0] > begin:
-            run = self.execute(hoisted.program, inputs, begin, window[0] + 1, np.zeros((1, count)))
-        else:
-            run = self._single_bar(hoisted.program, inputs, begin, count)
-        targets: Array = run.states[0]
-        return targets
+            return self.execute(hoisted.program, inputs, begin, window[0] + 1, np.zeros((1, count)))
+        return self._single_bar(hoisted.program, inputs, begin, count)
 
     def _single_bar(self, program: Program, inputs: Inputs, bar: int, count: int) -> Run:
         """One bar on the numpy executor: not worth a compilation, and the bits are the same."""
@@ -222,11 +240,6 @@ class Plan:
         )
 
     def _row(self, writer: RowWriter, node: Value, window: Window) -> NDArray[Any]:
-        if node.op == "col" and node.detail == PERIOD_END:
+        if node.op == INPUT and node.detail is Input.PERIOD_END:
             return self.period_ends(window)
         return writer.row(node)
-
-
-def carried_name(state: str) -> str:
-    """The lane that holds a state which an account goes on from."""
-    return f"state {state}"

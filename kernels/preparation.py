@@ -1,6 +1,5 @@
 """Preparation of a sweep: its arguments checked, its bars made into the columns that programs read."""
 
-import datetime
 import difflib
 from collections.abc import Sequence
 from typing import Any
@@ -10,26 +9,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kernels.annualisation import session_dates
-from kernels.bars import BarsError, bar_label
+from kernels.bars import BarsError, numbers
 from kernels.expressions import nodes
 from kernels.plan import Window
 from kernels.portfolio import START, BarInputs
-from kernels.simulation import (
-    CLOSE,
-    HIGH,
-    LEVEL,
-    LEVEL_BEFORE,
-    LOW,
-    MARK,
-    MASKED,
-    OLD_PRICE,
-    OPEN,
-    ROLLED,
-    Conditions,
-    settings_columns,
-)
+from kernels.program_inputs import INPUT, Input
+from kernels.rows import Columns
+from kernels.simulation import Conditions, settings_of
 from kernels.strategy import Strategy
-from kernels.windowed import TIME
 
 EXECUTORS = ("auto", "cpu", "cuda", "numpy")
 PRECISIONS = ("fp64", "fp32", "mixed")
@@ -40,7 +27,6 @@ class SweepError(ValueError):
 
 
 def check(
-    bars: pd.DataFrame,
     capital: float,
     returns: str,
     executor: str,
@@ -48,10 +34,9 @@ def check(
     blocks: int | None,
     top: int | None,
 ) -> None:
-    """Raises ``SweepError`` or ``BarsError`` for settings that do not go together, or bars that do not fit them."""
+    """Raises ``SweepError`` for settings that do not go together."""
     _check_settings(capital, returns, executor, precision)
     _check_blocks(blocks, top, precision)
-    _check_bars(bars, returns)
 
 
 def _check_settings(capital: float, returns: str, executor: str, precision: str) -> None:
@@ -79,55 +64,6 @@ def _check_blocks(blocks: int | None, top: int | None, precision: str) -> None:
         )
     if precision == "mixed":
         raise SweepError(f"blocks={blocks} with precision='mixed': the sums would be of two precisions; use 'fp64'")
-
-
-def _check_bars(bars: pd.DataFrame, returns: str) -> None:
-    """Raises ``BarsError`` where times are missing or do not increase, or sessions are asked for and absent."""
-    if "ts_event" not in bars.columns:
-        raise BarsError(f"the bars have no column 'ts_event'; columns: {', '.join(map(str, bars.columns))}")
-    if "symbol" in bars.columns and (symbols := bars["symbol"].nunique()) > 1:
-        raise BarsError(f"the bars hold {symbols} symbols: use kernels.symbols.sweep_symbols, or choose one")
-    stamps = _stamps(bars)
-    for bar in np.flatnonzero(stamps[1:] <= stamps[:-1])[:1] + 1:
-        raise BarsError(f"bar {bar_label(bars, int(bar))} is not later than the one before it; sort the bars")
-    if returns == "session" and "session" not in bars.columns:
-        raise BarsError("returns='session' needs a column 'session' (trade date, yyyymmdd); or use returns='bar'")
-    if "session" in bars.columns:
-        _check_sessions(bars)
-
-
-def _stamps(bars: pd.DataFrame) -> NDArray[np.datetime64]:
-    """Times of the bars in UTC; those without a time zone are UTC, whole numbers nanoseconds of it."""
-    kind = bars["ts_event"].dtype
-    if not (pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_integer_dtype(kind)):
-        raise BarsError(f"the column 'ts_event' holds {kind}, no times: convert it with pandas.to_datetime(..., utc=True)")
-    for bar in np.flatnonzero(bars["ts_event"].isna().to_numpy())[:1]:
-        raise BarsError(f"bar number {bar} has no ts_event: drop it, or give it its time")
-    stamps: NDArray[np.datetime64] = bars["ts_event"].to_numpy(dtype="datetime64[ns]")
-    return stamps
-
-
-def _check_sessions(bars: pd.DataFrame) -> None:
-    """Raises ``BarsError`` unless sessions are dates as yyyymmdd that do not fall back: another form would be counted as
-    dates of another calendar, a session that comes again as several periods.
-    """
-    kind = bars["session"].dtype
-    remedy = "bars['session'].dt.strftime('%Y%m%d').astype('int32')"
-    if pd.api.types.is_datetime64_any_dtype(kind) or isinstance(bars["session"].iloc[:1].max(), datetime.date):
-        raise BarsError(f"the column 'session' holds {kind}: trade dates are numbers yyyymmdd; convert them: {remedy}")
-    try:
-        labels = bars["session"].to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise BarsError(f"the column 'session' holds {kind}: trade dates are numbers yyyymmdd ({error})") from error
-    months, days = labels // 100 % 100, labels % 100
-    dates = (labels == np.floor(labels)) & (labels > 1e7) & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)
-    for bar in np.flatnonzero(~dates)[:1]:
-        raise BarsError(f"bar {bar_label(bars, int(bar))}: session {labels[bar]:.10g} is no trade date yyyymmdd")
-    for bar in np.flatnonzero(labels[1:] < labels[:-1])[:1] + 1:
-        raise BarsError(
-            f"bar {bar_label(bars, int(bar))}: session {labels[bar]:.0f} comes after {labels[bar - 1]:.0f}: trade dates do not "
-            "fall back while time goes on"
-        )
 
 
 def first_target(needed: int, start: int | None) -> int:
@@ -158,25 +94,26 @@ def scored_windows(windows: Sequence[Window] | None, start: int, bars: int) -> t
 
 def program_columns(
     strategy: Strategy, bars: pd.DataFrame, inputs: BarInputs, conditions: Conditions, stop: int
-) -> dict[str, NDArray[Any]]:
-    """Bars [0, stop) of the columns that the strategy and the portfolio read, by the names programs use."""
-    columns: dict[str, NDArray[Any]] = {
-        **{name: np.full(stop, value) for name, value in settings_columns(conditions).items()},
-        OPEN: inputs.open,
-        CLOSE: inputs.close,
-        OLD_PRICE: inputs.old_price,
-        MARK: _marks(inputs),
-        ROLLED: inputs.rolled,
-        MASKED: ~inputs.executable,
+) -> Columns:
+    """Bars [0, stop) of what the strategy and the portfolio read: columns by their name, inputs by their ``Input``."""
+    columns: dict[str | Input, NDArray[Any]] = {
+        **{source: np.full(stop, value) for source, value in settings_of(conditions).items()},
+        Input.OPEN: inputs.open,
+        Input.CLOSE: inputs.close,
+        Input.OLD_PRICE: inputs.old_price,
+        Input.MARK: _marks(inputs),
+        Input.ROLLED: inputs.rolled,
+        Input.MASKED: ~inputs.executable,
         **_buy_and_hold(inputs),
     }
     if strategy.stop_loss is not None or strategy.take_profit is not None:
-        columns |= {HIGH: _strategy_column(strategy, bars, "high"), LOW: _strategy_column(strategy, bars, "low")}
+        columns[Input.HIGH] = _strategy_column(strategy, bars, "high")
+        columns[Input.LOW] = _strategy_column(strategy, bars, "low")
     for node in nodes(strategy.target):
-        if node.op == "col" and node.detail == TIME:
-            columns[TIME] = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
-        elif node.op == "col" and node.detail not in columns:
+        if node.op == "col" and node.detail not in columns:
             columns[node.detail] = _strategy_column(strategy, bars, node.detail)
+        elif node.op == INPUT:
+            columns[Input.TIME] = bars["ts_event"].to_numpy(dtype="datetime64[ns]").astype(np.int64)
     return {name: np.ascontiguousarray(column[:stop]) for name, column in columns.items()}
 
 
@@ -187,7 +124,7 @@ def _marks(inputs: BarInputs) -> NDArray[np.float64]:
     return marks
 
 
-def _buy_and_hold(inputs: BarInputs) -> dict[str, NDArray[np.float64]]:
+def _buy_and_hold(inputs: BarInputs) -> dict[str | Input, NDArray[Any]]:
     """Level of one contract held from the first close on, rolled at ``old_price`` into the open: at each close and at
     the close before, [bars] each. A bar that cannot execute keeps the level.
     """
@@ -195,7 +132,7 @@ def _buy_and_hold(inputs: BarInputs) -> dict[str, NDArray[np.float64]]:
     marks = _marks(inputs)
     earned = np.where(inputs.executable, inputs.close - marks - roll, 0.0)
     level: NDArray[np.float64] = np.cumsum(earned)
-    return {LEVEL: level, LEVEL_BEFORE: np.concatenate([[np.nan], level[:-1]])}
+    return {Input.LEVEL: level, Input.LEVEL_BEFORE: np.concatenate([[np.nan], level[:-1]])}
 
 
 def period_ends(bars: pd.DataFrame, returns: str, stop: int) -> NDArray[np.bool_]:
@@ -215,8 +152,4 @@ def _strategy_column(strategy: Strategy, bars: pd.DataFrame, name: str) -> NDArr
             f"strategy {strategy.name} reads the column {name!r}, which the bars lack{meant}; "
             f"columns: {', '.join(map(str, bars.columns))}"
         )
-    try:
-        column: NDArray[np.float64] = bars[name].to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise BarsError(f"strategy {strategy.name} reads the column {name!r}, no numbers: {error}") from error
-    return column
+    return numbers(bars, name)

@@ -13,8 +13,9 @@ from kernels.hoisting import Hoisted
 from kernels.metrics import ALL_METRICS, RUIN, MetricError, reads, undefined
 from kernels.opcodes import BOOL
 from kernels.plan import Plan, Window
+from kernels.program_inputs import DATA
 from kernels.result import SweepResult
-from kernels.rows import Array, warm_up
+from kernels.rows import Array, Lanes, warm_up
 from kernels.simulation import RECORDED
 from kernels.sweep_state import SweepState, past_digest, settings_text, states_to_keep, strategy_text
 from kernels.values import Value, constant, where
@@ -30,7 +31,7 @@ class ProgramResult(SweepResult):
     _plan: Plan = field(repr=False)
     _bars: pd.DataFrame = field(repr=False)
     _lanes: Mapping[str, Array] = field(repr=False)
-    _carried: Mapping[str, Array] = field(repr=False)
+    _carried: Lanes = field(repr=False)
     _blocks: tuple[BlockSums, ...] = field(default=(), repr=False)
 
     @property
@@ -44,12 +45,12 @@ class ProgramResult(SweepResult):
         shown = self._shown(show or {})
         window = self._window(row)
         lane = {name: float(values[row % self._combinations]) for name, values in self._all_lanes.items()}
-        first_target, recorded = self._plan.record(lane, window, shown)
+        first, recorded = self._plan.record(lane, window, shown)
         flat = np.array([np.nan, 0.0, self._plan.conditions.capital, *5 * [0.0], *len(shown) * [np.nan]])
         if self._plan.resumed_at is not None:
             flat[:] = np.nan  # the first sweep knows
         values = np.concatenate([np.repeat(flat[:, np.newaxis], window[1] - recorded.shape[1], axis=1), recorded], axis=1)
-        values[0, window[0]] = first_target[0]
+        values[[0, *range(len(RECORDED), len(values))], window[0]] = first
         table = self._bars.iloc[: window[1]].reset_index(drop=True)
         times = {name: table[name] for name in ("ts_event", "session") if name in table.columns}
         return pd.DataFrame({**times, **dict(zip((*RECORDED, *shown), values, strict=True))})
@@ -60,8 +61,8 @@ class ProgramResult(SweepResult):
         for name, value in show.items():
             if name in (*RECORDED, "ts_event", "session"):
                 raise MetricError(f"show={name!r}: a trace has a column of that name; choose another")
-            read = [node.detail for node in nodes(value) if node.op == "col"]
-            unknown = [column for column in read if column not in self._plan.columns]
+            read = [node.detail for node in nodes(value) if node.op in DATA]
+            unknown = [source for source in read if source not in self._plan.columns]
             unknown += list(choices_in(value))
             unknown += [parameter for parameter in parameters(value) if parameter not in self._lanes]
             if unknown:
@@ -115,7 +116,7 @@ class ProgramResult(SweepResult):
         return tuple(self._lanes)
 
     @property
-    def _all_lanes(self) -> dict[str, Array]:
+    def _all_lanes(self) -> Lanes:
         """What the plan runs: the parameters, and where the sweep went on from a state, that [combinations] each."""
         return {**self._lanes, **self._carried}
 

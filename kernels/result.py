@@ -64,7 +64,7 @@ class SweepResult(ABC):
         ``position`` in contracts at the close, ``equity``, ``profit`` (gross) and ``costs`` (both since the start),
         in money; of the bar itself ``fills`` (a roll is one for each leg), ``contracts`` that changed hands and their
         ``notional`` in money. ``show``: column → expression over what the strategy reads, its intermediate values among
-        them, as the program computes it; NaN before the account's first bar, truth as 1 and 0. Raises ``MetricError``
+        them, as the program computes it; NaN before the window, truth as 1 and 0. Raises ``MetricError``
         for an expression that reads anything else, or needs more bars than the sweep's ``start``.
         """
 

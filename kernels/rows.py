@@ -17,15 +17,17 @@ from numpy.typing import NDArray
 from kernels.executor import Device, Inputs
 from kernels.hoisting import Structure, hoist, state_name
 from kernels.opcodes import OPCODES
+from kernels.program_inputs import DATA, Input
 from kernels.trace import Graph
 from kernels.values import Value
 from kernels.walks import nodes, parameters
 from kernels.windowed import TIMED, WINDOWED, Windowed, is_indicator
 
 Array: TypeAlias = NDArray[np.float64]
-Columns: TypeAlias = Mapping[str, NDArray[Any]]
-Lanes: TypeAlias = Mapping[str, Array]
-"""Parameter name → one value a lane."""
+Columns: TypeAlias = Mapping[str | Input, NDArray[Any]]
+"""Column of the user's table, by its name, or input → one value a bar."""
+Lanes: TypeAlias = Mapping[Any, Array]
+"""Parameter, by its name, or ``kernels.plan.Carried`` → one value a lane."""
 
 
 TILE = 1024
@@ -143,7 +145,7 @@ class RowWriter:
         return self._device.write(hoisted.program, inputs, 0, self._bars, states)
 
     def _leaf(self, node: Value) -> NDArray[Any]:
-        if node.op == "col":
+        if node.op in DATA:
             return self._columns[node.detail]
         if node.op == "lag":
             return _lagged(self.row(node.operands[0]), node.detail)

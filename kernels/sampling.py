@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kernels.grid import GridError, allowed, axis_values, require_axes
+from kernels.grid import GridError, allowed, axis_values, combination_bytes, require_axes, require_memory
 from kernels.strategy import Strategy
 
 MOST_DRAWS = 64
@@ -65,7 +65,7 @@ Axis: TypeAlias = Span | Sequence[Any]
 def random_combinations(strategy: Strategy, axes: Mapping[str, Axis], count: int, seed: int) -> pd.DataFrame:
     """``count`` different combinations drawn evenly and independently, in the order of drawing.
 
-    Raises ``GridError`` where the axes and the constraint do not leave that many.
+    Raises ``GridError`` where the axes and the constraint do not leave that many, or memory does not hold them.
     """
     draw = np.random.default_rng(seed)
     return _sample(strategy, axes, count, lambda points: draw.random((points, len(axes))))
@@ -93,6 +93,7 @@ def _sample(strategy: Strategy, axes: Mapping[str, Axis], count: int, points: Po
     if isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < 1:
         raise GridError(f"{strategy.name}: {count!r} combinations asked for; ask for a whole number, at least one")
     require_axes(axes, strategy)
+    require_memory(f"{strategy.name}: combinations", count, combination_bytes(len(axes)), "ask for fewer")
     kept = pd.DataFrame({name: pd.Series(dtype=np.float64) for name in axes})
     drawn = 0
     while len(kept) < count:

@@ -59,6 +59,12 @@ class Settings:
     progress: Callable[[Progress], None] | None
     blocks: int
 
+    @property
+    def kept_bytes(self) -> int:
+        """Memory that the scores of a combination take, in all windows: tallies, metrics, sums over blocks (measured)."""
+        windows = 1 if self.windows is None else len(self.windows)
+        return 8 * windows * (5 * len(self.metrics) + 4 * self.blocks)
+
 
 @dataclass(eq=False)
 class Scorer:

@@ -12,21 +12,13 @@ from dataclasses import dataclass, field
 from kernels import account, stops, tallies
 from kernels.account import Account, Bar, Rules
 from kernels.execution import Execution
-from kernels.expressions import TARGET, col
-from kernels.opcodes import BOOL
+from kernels.expressions import TARGET
 from kernels.portfolio import BarInputs, PortfolioState, Terms, whole_contracts
+from kernels.program_inputs import Input, read
 from kernels.sizing import units
 from kernels.strategy import Strategy
 from kernels.trace import Graph, trace
 from kernels.values import Number, Truth, Value, isnan, logical_not, maximum, minimum, where
-
-CAPITAL = "capital"
-OPEN, CLOSE, OLD_PRICE, MARK = "bar open", "bar close", "bar old price", "bar mark"
-HIGH, LOW = "bar high", "bar low"
-LEVEL, LEVEL_BEFORE = "bar buy and hold", "bar buy and hold before"
-ROLLED, MASKED, PERIOD_END = "bar rolled", "bar masked", "period end"
-EVENTS = frozenset({ROLLED, MASKED, PERIOD_END})
-"""Boolean columns that are rarely true."""
 
 RECORDED = ("target", "position", "equity", "profit", "costs", "fills", "contracts", "notional")
 """What a trace records at every bar, in this order."""
@@ -38,7 +30,7 @@ class Conditions:
 
     terms: Terms
     capital: float
-    """In money; it and the terms reach the program as columns that do not vary: other amounts compile nothing."""
+    """In money; it and the terms reach the program as inputs that do not vary: other amounts compile nothing."""
     rolls: bool
     masks: bool
     every_bar: bool
@@ -122,14 +114,14 @@ def _account_step(
     target = next_target(strategy, states[TARGET])
     given = True if rules.distances is None else stops.given(strategy.target, TARGET)
     arriving, following = _arriving(conditions, states, target, given)
-    bar = Bar(_bar(conditions), col(HIGH), col(LOW), col(CAPITAL), *arriving)
-    # every account is marked at the last close that could execute: a column, not a state of each lane
+    bar = Bar(_bar(conditions), read(Input.HIGH), read(Input.LOW), read(Input.CAPITAL), *arriving)
+    # every account is marked at the last close that could execute: an input, not a state of each lane
     before = _account(states)
     after, fills = account.account_bar(before, bar, rules, terms)
     portfolio = after.portfolio
-    equity = col(CAPITAL) + (portfolio.profit - portfolio.costs)
-    ends = True if conditions.every_bar else Value("col", (), BOOL, PERIOD_END)
-    moment = tallies.Moment(fills, portfolio.position, equity, col(CAPITAL), ends, _benchmark(conditions))
+    equity = read(Input.CAPITAL) + (portfolio.profit - portfolio.costs)
+    ends = True if conditions.every_bar else read(Input.PERIOD_END)
+    moment = tallies.Moment(fills, portfolio.position, equity, read(Input.CAPITAL), ends, _benchmark(conditions))
     following |= {
         "sized": after.sized,
         "stop": after.levels.stop,
@@ -148,7 +140,7 @@ def _account_step(
 
 def _account(states: Mapping[str, Value]) -> Account:
     return Account(
-        PortfolioState(states["position"], col(MARK), states["profit"], states["costs"]),
+        PortfolioState(states["position"], read(Input.MARK), states["profit"], states["costs"]),
         states["sized"],
         stops.Levels(states["stop"], states["goal"]),
         stops.Block(states["stopped"], states["held since"]),
@@ -186,30 +178,26 @@ def _arriving(
 
 def _benchmark(conditions: Conditions) -> tuple[Number, Number, bool]:
     """(level of buy and hold at the close, at the close before, whether the window's first bar is one of the run)."""
-    return col(LEVEL), col(LEVEL_BEFORE), conditions.decides_and_fills
+    return read(Input.LEVEL), read(Input.LEVEL_BEFORE), conditions.decides_and_fills
 
 
 def traced_terms(terms: Terms) -> Terms:
-    """The terms as columns, but for those that leave no trace: costs of 0, a multiplier or contracts of 1."""
+    """The terms as inputs, but for those that leave no trace: costs of 0, a multiplier or contracts of 1."""
     without = Terms(1, 1.0, 0.0, 0.0, 0.0, 0.0)
     pairs = zip(terms, without, Terms._fields, strict=True)
-    return Terms(*(value if value == absent else col(f"terms {name}") for value, absent, name in pairs))
+    return Terms(*(value if value == absent else read(Input.of_term(name)) for value, absent, name in pairs))
 
 
-def settings_columns(conditions: Conditions) -> dict[str, float]:
-    """What each settings column holds at every bar."""
-    return {CAPITAL: conditions.capital, **{f"terms {k}": float(v) for k, v in conditions.terms._asdict().items()}}
-
-
-def is_setting(column: str) -> bool:
-    """Whether a column is one of ``settings_columns``."""
-    return column == CAPITAL or column.startswith("terms ")
+def settings_of(conditions: Conditions) -> dict[Input, float]:
+    """What each setting holds at every bar."""
+    terms = {Input.of_term(name): float(value) for name, value in conditions.terms._asdict().items()}
+    return {Input.CAPITAL: conditions.capital, **terms}
 
 
 def _bar(conditions: Conditions) -> BarInputs:
-    rolled = Value("col", (), BOOL, ROLLED) if conditions.rolls else False
-    executable = logical_not(Value("col", (), BOOL, MASKED)) if conditions.masks else True
-    return BarInputs(col(OPEN), col(CLOSE), col(OLD_PRICE), rolled, executable)
+    rolled = read(Input.ROLLED) if conditions.rolls else False
+    executable = logical_not(read(Input.MASKED)) if conditions.masks else True
+    return BarInputs(read(Input.OPEN), read(Input.CLOSE), read(Input.OLD_PRICE), rolled, executable)
 
 
 def _desired(strategy: Strategy, target: Number, terms: Terms) -> Number:

@@ -28,8 +28,10 @@ def neighbours(table: pd.DataFrame, parameters: Sequence[str], row: int) -> pd.D
 
     Columns: ``row`` in the table, ``parameter``, ``step`` (-1 or 1), then the table's. A step leads to the next value that
     the table holds; where no combination stands there (a constraint, a sample) it is left out. Choices have no order, so
-    that no step leads from one to another; nor does one from a parameter that is not read.
+    that no step leads from one to another; nor does one from a parameter that is not read. Raises
+    ``MetricError`` for a parameter called like one of the columns.
     """
+    _require_own_names(parameters, "neighbours", ("row", "parameter", "step"))
     named = [not pd.api.types.is_numeric_dtype(table[name]) for name in parameters]
     columns = [pd.factorize(table[name])[0] if text else table[name] for name, text in zip(parameters, named, strict=True)]
     values = np.array([np.asarray(column, dtype=np.float64) for column in columns]).reshape(len(columns), len(table)).T
@@ -65,6 +67,8 @@ def stability(table: pd.DataFrame, parameters: Sequence[str], metric: str, rows:
     neighbour shares has a large lead. NaN without neighbours.
     """
     _require(table, parameters, metric)
+    names = ["row", metric, "neighbours", "mean", "worst", "best", "lead"]
+    _require_own_names(parameters, "stability", names)
     sign = 1.0 if ALL_METRICS[metric].more_is_better else -1.0
     found = []
     for row in rows:
@@ -73,10 +77,15 @@ def stability(table: pd.DataFrame, parameters: Sequence[str], metric: str, rows:
         own = float(table[metric].iloc[int(row)])
         mean, worst, best = (around.mean(), around.min(), around.max()) if len(around) else (float("nan"),) * 3
         found.append((int(row), own, len(around), sign * mean, sign * worst, sign * best, sign * own - mean))
-    names = ["row", metric, "neighbours", "mean", "worst", "best", "lead"]
     frame = pd.DataFrame(found, columns=names)
     chosen = table[list(parameters)].iloc[frame["row"].to_numpy()].reset_index(drop=True)
     return pd.concat([frame[["row"]], chosen, frame[names[1:]]], axis=1)
+
+
+def _require_own_names(parameters: Sequence[str], table: str, columns: Sequence[str]) -> None:
+    for name in parameters:
+        if name in columns:
+            raise MetricError(f"{name!r} is a parameter of the sweep and a column of {table}: rename the parameter")
 
 
 def _require(table: pd.DataFrame, parameters: Sequence[str], metric: str, *axes: str) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from kernels import arguments, choices, preparation
+from kernels import arguments, bar_checks, choices, preparation
 from kernels.calibration import Calibration
 from kernels.continuation import continued
 from kernels.execution import Costs, Execution, Instrument
-from kernels.grid import as_table, combinations, lanes, listed
+from kernels.grid import BLOCK, as_table, blocks, combinations, lanes, listed
 from kernels.metrics import STANDARD
 from kernels.mixed import confirmed
 from kernels.plan import Window
@@ -69,21 +69,20 @@ def sweep(
     """Scores every combination of ``grid`` over ``bars``: in money of real contracts (``capital`` 100,000 by default), or
     without ``instrument`` as fractions of equity (1.0).
 
-    ``grid``: parameter → values (Cartesian, last axis fastest, the strategy's constraint applied) or explicit combinations:
-    a table, or a list of {parameter: value}; of a strategy's choices all options, or the named: ``{"signal": ["rsi"]}``
-    (``kernels.choices``). ``windows``: half-open ranges of bars to score, each from a flat account (default: all
-    from ``start``); indicators run from bar 0. The target decided at the close of a window's first bar is the first that
-    fills. ``returns``: "session" (default where the bars have that column) or "bar". ``start``: the first bar with a
-    target; by default the longest warm-up of the grid, and never earlier. ``executor``: "numpy", "cpu", "cuda", or "auto",
-    which takes the one that ``calibration`` lets expect the shorter run, "cpu" without one. "cuda" where it cannot run
-    raises, or with ``allow_fallback`` warns once and runs on the CPU. ``precision``: "fp64"; on "cuda" also "fp32", a scan
-    whose numbers are approximate, and "mixed", a scan in fp32 whose best ``confirm`` combinations by ``rank_by`` are
-    computed again in fp64. ``threads``: default all cores. ``cache``: folder of compiled programs, by default one of the
-    user's. ``row_bytes``: memory for shared rows; ``device_bytes``: device memory for lanes. ``top``: keep that many
-    combinations, the best by ``rank_by`` in each window (``kernels.top``): memory does not grow with the grid. ``blocks``:
-    keep sums and squares of the returns over so many blocks of periods of every combination (``SweepResult.session_sums``).
-    ``progress`` is called after every chunk. ``resume``: the state (``result.state()``) that an earlier sweep's accounts go
-    on from; combinations, start and window are its own, ``bars`` those of that sweep and more.
+    ``grid``: parameter → values (Cartesian, last axis fastest, the strategy's constraint applied) or explicit combinations: a
+    table, or a list of {parameter: value}; of a strategy's choices all options, or the named: ``{"signal": ["rsi"]}``
+    (``kernels.choices``). ``windows``: half-open ranges of bars to score, each from a flat account (default: all); indicators
+    run from bar 0, ``hold()`` from ``start``. The target decided at the close of a window's first bar is the first that fills.
+    ``returns``: "session" (default where the bars have that column) or "bar". ``start``: the first bar with a target; by
+    default the longest warm-up of the grid, and never earlier. ``executor``: "numpy", "cpu", "cuda", or "auto", the one for
+    which ``calibration`` predicts the shorter run, "cpu" without one. "cuda" where it cannot run raises, or with
+    ``allow_fallback`` warns once and runs on the CPU. ``precision``: "fp64"; on "cuda" also "fp32", an approximate scan, and
+    "mixed", such a scan whose best ``confirm`` combinations by ``rank_by`` are computed again in fp64. ``threads``: default
+    all cores. ``cache``: the folder of compiled programs. ``row_bytes``: memory for shared rows; ``device_bytes``: device
+    memory for lanes. ``top``: keep that many combinations, the best by ``rank_by`` in each window (``kernels.top``): memory
+    does not grow with the grid. ``blocks``: keep sums of the returns over so many blocks of periods
+    (``SweepResult.session_sums``). ``progress`` is called after every chunk. ``resume``: the state (``result.state()``) that
+    an earlier sweep's accounts go on from; combinations, start and window are its own, ``bars`` those of that sweep and more.
 
     Raises ``SweepError``, ``GridError``, ``MetricError``, ``BarsError``, ``WindowError`` or ``CudaUnavailableError``.
     """
@@ -94,7 +93,8 @@ def sweep(
         returns or ("session" if "session" in bars.columns else "bar"), executor, allow_fallback, calibration,
         threads or os.cpu_count() or 1, Path(cache or default_cache()), row_bytes, device_bytes, progress, blocks or 0,
     )  # fmt: skip
-    preparation.check(bars, settings.capital, settings.returns, executor, precision, blocks, top)
+    preparation.check(settings.capital, settings.returns, executor, precision, blocks, top)
+    bars = bar_checks.checked_bars(bars, strategy, settings.returns)
     grid, run = listed(grid), functools.partial(_run, bars)
     if strategy.choices:
         return choices.sweep_choices(run, strategy, settings, grid, start, precision, top=top, resume=resume)
@@ -102,7 +102,7 @@ def sweep(
         return continued(strategy, bars, settings, resume, precision, grid=grid, start=start, top=top)
     if top is not None:
         return best_combinations(strategy, bars, settings, grid, start, precision, rank_by, top, confirm)
-    table = as_table(grid, strategy)
+    table = as_table(grid, strategy, settings.kept_bytes)
     if precision == "mixed":
         return confirmed(functools.partial(run, strategy, settings), table, start, rank_by, confirm)
     return run(strategy, settings, table, start, precision)
@@ -121,4 +121,4 @@ def warm_up(strategy: Strategy, grid: Mapping[str, Sequence[Any]] | pd.DataFrame
     """Bars before every combination of the grid has a target: the ``start`` for all parts of a split grid."""
     if strategy.choices:
         return choices.longest_warm_up(strategy, grid)
-    return longest_warm_up(strategy.target, lanes(as_table(listed(grid), strategy)))
+    return max(longest_warm_up(strategy.target, lanes(block)) for block in blocks(listed(grid), strategy, BLOCK))

@@ -61,8 +61,8 @@ def settings_text(conditions: Conditions, returns: str) -> str:
 def past_digest(columns: Columns, bar: int) -> str:
     """A digest of what the sweep read of the bars before ``bar``: one that was revised since changes it."""
     found = hashlib.sha256()
-    for name in sorted(columns):
-        found.update(name.encode() + np.ascontiguousarray(columns[name][:bar]).tobytes())
+    for name in sorted(columns, key=repr):
+        found.update(repr(name).encode() + np.ascontiguousarray(columns[name][:bar]).tobytes())
     return found.hexdigest()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kernels.bar_checks import host_table
 from kernels.bars import BarsError
 from kernels.execution import Instrument
 from kernels.preparation import SweepError
@@ -44,6 +45,7 @@ def sweep_symbols(
     are ``sweep``'s, the same for all; ranges in ``windows`` count the bars of each symbol. Raises ``BarsError`` without
     the column, ``SweepError`` where a symbol has no instrument.
     """
+    bars = host_table(bars)
     if "symbol" not in bars.columns:
         raise BarsError("several instruments need a column 'symbol'; with one, use sweep()")
     for row in np.flatnonzero(bars["symbol"].isna().to_numpy())[:1]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from kernels import preparation
-from kernels.grid import blocks, lanes
+from kernels.grid import BLOCK, blocks, lanes
 from kernels.metrics import MetricError, ranking, undefined
 from kernels.mixed import agreement
 from kernels.preparation import SweepError
@@ -20,9 +20,6 @@ from kernels.program_result import ProgramResult
 from kernels.rows import Array, warm_up
 from kernels.scoring import Scorer, Settings, scorer
 from kernels.strategy import Strategy
-
-BLOCK = 2**17
-"""Combinations that are enumerated and scored at once."""
 
 PLACE = "combination"
 """Column of a combination's place in the order of the grid."""

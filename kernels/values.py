@@ -1,6 +1,6 @@
 """Values of a traced computation, and the functions that treat a float, an array and a traced value alike.
 
-A ``Value`` is an immutable node: an operation over other values, or a leaf (constant, column, parameter, state,
+A ``Value`` is an immutable node: an operation over other values, or a leaf (constant, column, input, parameter, state,
 indicator). Arithmetic and comparison build new nodes and compute nothing; ``kernels.trace`` turns the nodes into a
 program. Portfolio and metrics are written once over these functions and run on floats (tests), arrays (environments)
 and values (sweeps).
@@ -129,6 +129,8 @@ def _text(value: Value, depth: int) -> str:
         return repr(value.detail)
     if value.op == "state" and value.detail == "target":
         return "hold()"
+    if value.op == "input":
+        return repr(value.detail)
     if depth == 0 and value.operands:
         return "…"
     shown = value.detail.shown if value.op == "scan" else value.operands

@@ -13,12 +13,10 @@ import pandas as pd
 
 from kernels import window_extremes, window_moments, window_order, window_times, windows
 from kernels.opcodes import F64, OPCODES
+from kernels.program_inputs import Input, read
 from kernels.values import ExpressionError, Value, constant
 from kernels.walks import nodes, open_leaves
 from kernels.windows import Array
-
-TIME = "bar time"
-"""Name of the column of bar times, int64 nanoseconds UTC; windows in time read it, nothing else can."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def _timed(name: str, sources: tuple[Any, ...], window: str | Duration) -> Value
         raise ExpressionError(f"{name} takes windows in bars, not {window!r}; windows in time: {known}")
     if isinstance(window, str):
         return _timed(name, sources, Duration(_seconds(name, window)))
-    return _node(op, name, (*sources, Value("col", (), F64, TIME)), window.seconds)
+    return _node(op, name, (*sources, read(Input.TIME)), window.seconds)
 
 
 def _seconds(name: str, window: str) -> float:

@@ -29,8 +29,9 @@ class Observations:
 def read_observations(path: Path, rule: ExogenousRule) -> Observations:
     """Read a file as its rule says; which of the two formats it has is seen in its first bytes.
 
-    Raises DataError naming the file, the row and the remedy: a column that is missing or holds no numbers, a time that
-    is missing, has no time zone or no unit, a value known before its own time, an infinite value, duplicates.
+    Raises DataError naming the file, the row and the remedy: a column that is missing or holds no numbers, a time that is
+    missing, has no time zone or no unit, a name that two columns have, a value known before its own time, an infinite
+    value, duplicates.
     """
     table = _read(path, rule)
     if table.empty:
@@ -53,7 +54,9 @@ def _read(path: Path, rule: ExogenousRule) -> pd.DataFrame:
     with path.open("rb") as file:
         parquet = file.read(4) == PARQUET
     try:
-        table = pd.read_parquet(path) if parquet else pd.read_csv(path)
+        # pandas' default way to read a number is fast, and may miss its last bit
+        table = pd.read_parquet(path) if parquet else pd.read_csv(path, float_precision="round_trip")
+        named = list(table.columns) if parquet else _header(path)
     except (OSError, ValueError) as error:  # pandas' and Arrow's parsing errors are ValueErrors
         raise DataError(f"{path}: cannot be read as {'Parquet' if parquet else 'CSV'} ({error})") from None
     if rule.time not in table.columns and table.index.name == rule.time:
@@ -61,7 +64,14 @@ def _read(path: Path, rule: ExogenousRule) -> pd.DataFrame:
     for name in wanted:
         if name not in table.columns:
             raise DataError(f"{path}: has no column {name!r}; its columns are {', '.join(map(str, table.columns))}")
+        if named.count(name) > 1:
+            raise DataError(f"{path}: has {named.count(name)} columns {name!r}: which is meant? Rename all but one")
     return table
+
+
+def _header(path: Path) -> list[str]:
+    """The names in a CSV file's first line as they stand there: pandas calls a second `vix` vix.1."""
+    return list(pd.read_csv(path, header=None, nrows=1, dtype="str").iloc[0])
 
 
 def _in_order(

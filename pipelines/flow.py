@@ -9,6 +9,7 @@ from typing import Any
 from kernels.features.errors import FeatureError
 from kernels.features.selection import select_features
 from kernels.strategy import Strategy
+from loaders.types import BAR_COLUMNS
 from pipelines.config.configuration import build, nearest
 from pipelines.config.setting_values import shown
 from pipelines.config.settings import WALK_FORWARD, Settings
@@ -25,6 +26,9 @@ from pipelines.storage.store_leases import held
 
 MOST_COMBINATIONS = 20_000_000
 FOLD = "fold"
+RESERVED = {"valid": "the table of a feature set has a column of that name", "symbol": "sweeps tell instruments apart by it"}
+"""Names that columns of the user's may not have, with what they are taken for."""
+
 Axis = Callable[[Mapping[str, int | str]], Sequence[int | str]]
 
 
@@ -123,10 +127,16 @@ def _options(flow: Flow, settings: Settings) -> Any:
 
 def check_grid(settings: Settings) -> None:
     """Refuse strategies that do not exist or have choices, and grid parameters that no strategy of the sweep declares."""
+    from kernels.arguments import check_names
+    from kernels.grid import GridError
     from kernels.strategies import STRATEGIES
 
     made = {name: _strategy(name) for name in settings.sweep.strategies}
     for name, strategy in made.items():
+        try:
+            check_names(strategy)
+        except GridError as error:
+            raise ConfigurationError(f"sweep.strategies: {name}: {error}") from None
         if strategy.choices:
             axes = "; ".join(f"{axis}: {', '.join(options)}" for axis, options in strategy.choices.items())
             one = {axis: options[0] for axis, options in strategy.choices.items()}
@@ -162,9 +172,25 @@ def check_features(settings: Settings) -> None:
     if settings.features.modules:
         search_here()
     try:
-        select_features(settings.features)
+        selected = select_features(settings.features)
     except FeatureError as error:
         raise ConfigurationError(str(error)) from None
+    _require_own_names(selected.names, [name for file in settings.exogenous for name in file.names])
+
+
+def _require_own_names(features: Sequence[str], exogenous: Sequence[str]) -> None:
+    """Refuse a name that two columns of a feature set's table would have, or that a sweep takes for something else."""
+    for name in features:
+        if name in BAR_COLUMNS or name in RESERVED:
+            raise ConfigurationError(f"feature {name}: {_taken(name)}; give it another name")
+    for name in exogenous:
+        if name in BAR_COLUMNS or name in RESERVED or name in features:
+            why = "a feature has that name" if name in features else _taken(name)
+            raise ConfigurationError(f"exogenous column {name}: {why}; set a prefix, e.g. x_")
+
+
+def _taken(name: str) -> str:
+    return RESERVED.get(name, "the bars have a column of that name")
 
 
 def fold_count(opened: OpenFlow, store: Store) -> int:
@@ -197,9 +223,9 @@ def require_folds(folds: Sequence[int], count: int | None) -> None:
 
 
 def _chunks(settings: Settings, strategy: str) -> int:
-    from kernels.grid import GridError, blocks
+    from kernels.grid import BLOCK, GridError, blocks
     from kernels.strategies import named_strategy
-    from pipelines.steps.searching import BLOCK, GRID, own_grid, search_size
+    from pipelines.steps.searching import GRID, own_grid, search_size
 
     sweep, grid = settings.sweep, own_grid(settings.sweep.grid, {"strategy": strategy})
     whole, size = (search_size(strategy, grid, search, sweep.samples) for search in (GRID, sweep.search))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kernels.grid import lattice
+from kernels.grid import BLOCK, lattice
 from kernels.sampling import random_combinations, sobol_combinations
 from kernels.strategies import named_strategy
 from kernels.sweep import warm_up
@@ -16,9 +16,6 @@ from kernels.sweep import warm_up
 GRID = "grid"
 SAMPLERS = {"random": random_combinations, "sobol": sobol_combinations}
 SEARCHES = (GRID, *SAMPLERS)
-
-BLOCK = 2**17
-"""Numbers of a grid that are enumerated at once."""
 
 Grid = Mapping[str, tuple[float, ...]]
 

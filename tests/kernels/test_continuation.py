@@ -1,5 +1,6 @@
 """A sweep cut in two and continued from its state equals one run, to the bit: positions, orders, tallies, indicators."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -41,8 +42,10 @@ RUNS = {
 
 
 def priced(bars: pd.DataFrame) -> pd.DataFrame:
+    ends = bars[["open", "close"]]  # of a bar without levels its whole range
     basis = bars["close"] - bars["adj_close"]
-    return bars.assign(high=bars["adj_high"] + basis, low=bars["adj_low"] + basis)
+    high, low = np.fmax(bars["adj_high"] + basis, ends.max(axis=1)), np.fmin(bars["adj_low"] + basis, ends.min(axis=1))
+    return bars.assign(high=high, low=low)
 
 
 @pytest.mark.parametrize(("name", "returns"), [*((name, "session") for name in RUNS), ("stops", "bar")])

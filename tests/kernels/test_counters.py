@@ -6,14 +6,13 @@ from kernels.counters import counting_states
 from kernels.expressions import col
 from kernels.hoisting import hoist
 from kernels.metrics import METRICS, reads
-from kernels.simulation import EVENTS, is_setting
 from kernels.trace import trace
 from kernels.values import where
 from tests.kernels.shipped import CASES
 
 
 def counting(step, **initial):
-    program = hoist(trace(step, initial), EVENTS, is_setting).program
+    program = hoist(trace(step, initial)).program
     return counting_states(program, program)
 
 

@@ -11,9 +11,9 @@ from kernels import numpy_executor
 from kernels.executor import host
 from kernels.expressions import col, floor, isnan, param, where
 from kernels.indicators import seconds
+from kernels.program_inputs import Input
 from kernels.rows import RowWriter, WindowError, warm_up
 from kernels.values import ExpressionError
-from kernels.windowed import TIME
 
 talib = pytest.importorskip("talib", reason="TA-Lib is not installed; it comes with the [dev] extra")
 
@@ -22,14 +22,14 @@ NAN, BARS = float("nan"), 220
 H, L, C, V, Y = map(col, ("high", "low", "close", "volume", "bench"))
 
 
-def writer(**columns):
+def writer(columns):
     """Computes expressions over the columns."""
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     return RowWriter(arrays, host(numpy_executor.run))
 
 
 def row(expression, **columns):
-    return writer(**{name: np.asarray(values, dtype=float) for name, values in columns.items()}).row(expression)
+    return writer({name: np.asarray(values, dtype=float) for name, values in columns.items()}).row(expression)
 
 
 def market(seed=5, bars=BARS):
@@ -42,14 +42,14 @@ def market(seed=5, bars=BARS):
         "close": close,
         "volume": draw.integers(1, 1000, bars).astype(float),
         "bench": 50 + np.cumsum(draw.normal(0, 1, bars)),
-        TIME: np.cumsum(draw.integers(1, 20, bars)) * 10**9,
+        Input.TIME: np.cumsum(draw.integers(1, 20, bars)) * 10**9,
     }
 
 
 MARKET = market()
 h, low, c, v, y = (MARKET[name] for name in ("high", "low", "close", "volume", "bench"))
 s, sy, sv = pd.Series(c), pd.Series(y), pd.Series(v)
-clock = pd.Series(c, index=pd.to_datetime(MARKET[TIME]))
+clock = pd.Series(c, index=pd.to_datetime(MARKET[Input.TIME]))
 tall = (h + low + c) / 3
 
 AGREE = {
@@ -106,7 +106,7 @@ AGREE = {
 @pytest.mark.parametrize("name", AGREE)
 def test_agrees_with_pandas_or_talib(name):
     expression, expected = AGREE[name]
-    found = writer(**MARKET).row(expression)
+    found = writer(MARKET).row(expression)
     np.testing.assert_allclose(found, np.asarray(expected, dtype=float), rtol=1e-10, atol=1e-10)
     known = int(np.argmin(np.isnan(found)))
     assert known <= warm_up(expression, {}) <= max(known, 19)  # averages that seed themselves exist earlier
@@ -115,9 +115,9 @@ def test_agrees_with_pandas_or_talib(name):
 @pytest.mark.parametrize("name", AGREE)
 def test_appended_bars_change_nothing_earlier(name, same_bits):
     expression = AGREE[name][0]
-    whole = writer(**MARKET).row(expression)
+    whole = writer(MARKET).row(expression)
     cut = {column: values[:120] for column, values in MARKET.items()}
-    assert same_bits(writer(**cut).row(expression), whole[:120])
+    assert same_bits(writer(cut).row(expression), whole[:120])
 
 
 @pytest.mark.parametrize(
@@ -132,16 +132,16 @@ def test_appended_bars_change_nothing_earlier(name, same_bits):
     ids=["sma", "rolling_sum", "rolling_std", "rolling_max", "rolling_min"],
 )
 def test_windows_in_time_equal_pandas_once_the_series_spans_them(ours_in_time, pandas):
-    since = MARKET[TIME] - MARKET[TIME][0]
+    since = MARKET[Input.TIME] - MARKET[Input.TIME][0]
     for window in ("1s", "7s", "60s", "10min"):
         expected = pandas(clock.rolling(window)).to_numpy(copy=True)
         expected[since < pd.Timedelta(window).value] = NAN
-        found = writer(**MARKET).row(ours_in_time(C, window))
+        found = writer(MARKET).row(ours_in_time(C, window))
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
     lanes = {"wait": np.array([60.0, 7.0])}
-    family = writer(**MARKET).family(ours_in_time(C, seconds(param("wait"))), lanes)
+    family = writer(MARKET).family(ours_in_time(C, seconds(param("wait"))), lanes)
     np.testing.assert_array_equal(
-        family.matrix[:, family.index[0]], writer(**MARKET).row(ours_in_time(C, "60s"))
+        family.matrix[:, family.index[0]], writer(MARKET).row(ours_in_time(C, "60s"))
     )
     assert warm_up(ours_in_time(C, "60s"), {}) == 0
 
@@ -150,7 +150,7 @@ def test_windows_in_time_forget_spikes_and_gaps():
     times = np.arange(20) * 10**9
     x = np.ones(20)
     x[5], x[11] = 1e300, NAN
-    found = writer(x=x, **{TIME: times}).row(ours.rolling_std(col("x"), "3s"))
+    found = writer({"x": x, Input.TIME: times}).row(ours.rolling_std(col("x"), "3s"))
     expected = [NAN] * 3 + [0.0] * 2 + [np.inf] * 3 + [0.0] * 3 + [NAN] * 3 + [0.0] * 6
     np.testing.assert_array_equal(found, expected)
 
@@ -281,5 +281,5 @@ def test_the_examples_of_the_page_run():
     for block in PAGE.read_text(encoding="utf-8").split("```python\n")[1:]:
         exec(block.split("```")[0], names)
     assert warm_up(names["revert"].target, {"window": np.array([20.0]), "entry": np.array([1.0])}) == 20
-    series = writer(adj_close=c).family(names["level"], {"q": np.array([0.5])}).matrix[:, 0]
+    series = writer({"adj_close": c}).family(names["level"], {"q": np.array([0.5])}).matrix[:, 0]
     assert np.corrcoef(series, c)[0, 1] > 0.9

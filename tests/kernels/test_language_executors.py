@@ -11,10 +11,10 @@ from kernels.cpu_executor import CpuExecutor
 from kernels.executor import host
 from kernels.expressions import col, exp, isnan, log, param, scan, where
 from kernels.hoisting import hoist
+from kernels.program_inputs import Input
 from kernels.rows import RowWriter
 from kernels.trace import trace
 from kernels.values import exponent, scale
-from kernels.windowed import TIME
 from tests.kernels.host_shim import run_text
 from tests.kernels.programs import inputs_of
 from tests.kernels.shipped import CASES, same_tables
@@ -53,7 +53,7 @@ def market():
     close = 100.0 + np.cumsum(draw.normal(0, 1, 90))
     close[[0, 30, 31]] = np.nan
     columns = {"close": close, "high": close + 0.5, "low": close - draw.uniform(0, 1, 90), "volume": np.arange(90.0)}
-    return {**columns, TIME: np.arange(90) * 10**9}
+    return {**columns, Input.TIME: np.arange(90) * 10**9}
 
 
 @pytest.mark.parametrize("name", FAMILIES)

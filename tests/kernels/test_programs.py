@@ -18,6 +18,7 @@ from kernels.indicators import ema, sma
 from kernels.numba_text import numba_text
 from kernels.opcodes import BOOL, F64, OPCODES
 from kernels.program import Instruction, Output, Program, ProgramError, State
+from kernels.program_inputs import Input, read
 from kernels.specialise import quiet
 from kernels.trace import TraceError, pruned, trace
 from kernels.values import Value, where
@@ -90,14 +91,12 @@ def test_random_expressions_on_cpu_equal_numpy(program_cache, same_bits, express
 @given(expressions=st.lists(EXPRESSIONS, min_size=3, max_size=3), seed=st.integers(0, 1000))
 def test_a_quiet_program_has_the_same_values_without_events(same_bits, expressions, seed):
     draw = np.random.default_rng(seed)
-    columns = {"x": draw.normal(0, 1, 20), "y": draw.normal(0, 1, 20), "rare": np.zeros(20, dtype=bool)}
+    columns = {"x": draw.normal(0, 1, 20), "y": draw.normal(0, 1, 20), Input.MASKED: np.zeros(20, dtype=bool)}
     lanes = {"p": draw.normal(0, 1, 3), "q": draw.normal(0, 2, 3), "n": draw.integers(2, 6, 3).astype(float)}
-    rare = Value("col", (), BOOL, "rare")
+    rare = read(Input.MASKED)
     a, b, c = expressions
     outputs = {"o": where(rare & (a > b), c, where(~rare | (b > c), a, b)), "p": where(rare | (a > b), a, c)}
-    hoisted = hoist(
-        trace(lambda states: ({"s": where(rare, a, states["s"] + 1.0)}, outputs), {"s": 0.0}), frozenset({"rare"})
-    )
+    hoisted = hoist(trace(lambda states: ({"s": where(rare, a, states["s"] + 1.0)}, outputs), {"s": 0.0}))
     inputs = inputs_of(hoisted, columns, lanes, 3)
     short = quiet(hoisted.program)
     assert not any(item.op == "row" and item.detail in hoisted.program.events for item in short.instructions)

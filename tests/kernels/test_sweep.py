@@ -366,7 +366,7 @@ def test_a_sweep_that_cannot_run_says_why(options, error, message, random_bars, 
     [
         (lambda b: b.drop(columns="adj_close"), r"reads the column 'adj_close', which the bars lack"),
         (lambda b: b.rename(columns={"adj_close": "adj_clos"}), r"did you mean 'adj_clos'\?"),
-        (lambda b: b.assign(adj_close="x"), r"reads the column 'adj_close', no numbers"),
+        (lambda b: b.assign(adj_close="x"), r"bar 2024-01-02T00:00Z: adj_close 'x' is a str, not a number"),
         (lambda b: b.drop(columns="open"), r"the bars have no column 'open'"),
         (lambda b: b.drop(columns="ts_event"), r"the bars have no column 'ts_event'"),
         (lambda b: b.iloc[[0, 2, 1, 3]], r"bar 2024-01-02T00:01Z is not later than the one before it"),

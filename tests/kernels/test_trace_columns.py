@@ -5,7 +5,7 @@ import pytest
 
 from kernels.execution import Costs
 from kernels.expressions import col, param
-from kernels.indicators import ema, zscore
+from kernels.indicators import ema, sma, zscore
 from kernels.metrics import MetricError
 from kernels.strategies import ema_cross, zscore_reversion
 from kernels.sweep import sweep
@@ -36,7 +36,7 @@ def test_the_values_in_between_are_the_strategys(random_bars, contract, executor
     result = sweep(ema_cross(), bars, executor=executor, cache=program_cache, **options)
     trace = result.trace(3, show={"fast": fast, "slow": slow, "gap": fast - slow, "above": fast > slow})
     assert trace.iloc[:, : -4].equals(result.trace(3))
-    begin = result.windows[0][0] + 1
+    begin = result.windows[0][0]
     for name, span in (("fast", 5), ("slow", 20)):
         expected = bars["adj_close"].ewm(span=span, adjust=False).mean()
         np.testing.assert_allclose(trace[name][begin:], expected[begin:], rtol=1e-12)
@@ -55,6 +55,7 @@ def test_what_cannot_be_shown_is_refused(random_bars, contract):
         ({"equity": close}, "show='equity': a trace has a column of that name"),
         ({"x": col("volume")}, "show='x' reads 'volume', which the strategy does not"),
         ({"x": ema(close, param("slwo"))}, "reads 'slwo'"),
+        ({"x": sma(close, "3min")}, r"show='x' reads bar\.time, which the strategy does not"),
         ({"x": zscore(close, 80)}, "needs 79 bars, the sweep starts at 8: give it start="),
     ):
         with pytest.raises(MetricError, match=message):

@@ -266,3 +266,32 @@ def test_without_revisions_it_is_merge_asof():
     expected = pd.merge_asof(left, right, on="at", direction="backward")["v"]
     seen = Observations(time, time + 50, values[:, None], {})
     assert_array_equal(as_known(seen, values, moments), expected)
+
+
+def test_numbers_of_a_csv_file_keep_their_last_bit(tmp_path):
+    """Texts that Python's repr wrote, subnormals and halves between two doubles among them, read back to the bit."""
+    draw = np.random.default_rng(4)
+    drawn = draw.integers(0, 2**63, 2000).view(np.float64) * draw.choice([-1.0, 1.0], 2000)
+    values = np.concatenate([drawn[np.isfinite(drawn)], draw.normal(20, 5, 2000), [5e-324, 1.7976931348623157e308, -0.0, 0.1]])
+    times = pd.date_range("2024-03-15T09:31Z", periods=len(values), freq="min").strftime("%Y-%m-%dT%H:%M:%SZ")
+    path = tmp_path / "vix.csv"
+    path.write_text("\n".join(["when,vix", *(f"{time},{value!r}" for time, value in zip(times, values.tolist(), strict=True))]))
+    read = joined(path, table=bars(len(values)))["vix"].to_numpy()
+    assert_array_equal(read.view(np.int64), values.view(np.int64))
+    # 2^53 + 1 is no double, and lies halfway: to even
+    ties = csv(tmp_path, "when,vix\n2024-03-15T09:31:00Z,9007199254740993.0\n2024-03-15T09:32:00Z,0.5", "ties.csv")
+    assert joined(ties)["vix"][0] == 9007199254740992.0
+
+
+def test_a_column_that_stands_twice_is_refused(tmp_path):
+    twice = csv(tmp_path, "when,vix,vix\n2024-03-15T09:31:00Z,1,2")
+    with pytest.raises(DataError, match=r"vix\.csv: has 2 columns 'vix': which is meant\? Rename"):
+        joined(twice)
+    times = csv(tmp_path, "when,vix,when\n2024-03-15T09:31:00Z,1,2024-03-15T09:31:00Z", "times.csv")
+    with pytest.raises(DataError, match="has 2 columns 'when'"):
+        joined(times)
+    marked = tmp_path / "marked.csv"
+    marked.write_bytes(b"\xef\xbb\xbfwhen,vix\n2024-03-15T09:31:00Z,1\n")  # with a byte-order mark
+    assert joined(marked)["vix"][0] == 1.0
+    unread = csv(tmp_path, "when,vix,x,x\n2024-03-15T09:31:00Z,1,2,3", "unread.csv")
+    assert joined(unread)["vix"][0] == 1.0

@@ -12,7 +12,7 @@ from kernels.features.selection import FeatureSettings
 from loaders.continuous import continuous_bars
 from pipelines.config.configuration import load_settings
 from pipelines.errors import ConfigurationError
-from pipelines.flow import check_features
+from pipelines.flow import check_features, check_grid
 from pipelines.graphs.graph import build_graph
 from pipelines.keying import keys
 from pipelines.nodes import NODES
@@ -254,3 +254,48 @@ def test_a_set_without_a_row_for_a_model_says_why():
     unknown = replace(made, valid=np.zeros(1300, bool), bars=made.bars.assign(vix=np.nan))
     with pytest.raises(FoldError, match="exogenous column vix has no value that was known by the end of the bars"):
         fold_rows.fold_table(unknown, FOLDS)
+
+
+NAMED = """
+from kernels.features.user import feature
+
+
+@feature({name!r}, low=-1, high=1, warm_up=1, formula="0")
+def nothing(bars, clamped_returns):
+    return bars["close"] * 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "exogenous", "message"),
+    [
+        ("close", "vix", "feature close: the bars have a column of that name; give it another name"),
+        ("masked", "vix", "feature masked: the bars have a column of that name"),
+        ("valid", "vix", "feature valid: the table of a feature set has a column of that name"),
+        ("mine", "adj_close", "exogenous column adj_close: the bars have a column of that name; set a prefix, e.g. x_"),
+        ("mine", "valid", "exogenous column valid: the table of a feature set has a column of that name; set a prefix"),
+        ("mine", "symbol", "exogenous column symbol: sweeps tell instruments apart by it; set a prefix"),
+        ("mine", "rsi_14", "exogenous column rsi_14: a feature has that name; set a prefix"),
+        ("mine", "mine", "exogenous column mine: a feature has that name; set a prefix"),
+    ],
+)
+def test_no_two_columns_of_a_feature_set_have_one_name(name, exogenous, message, tmp_path, monkeypatch):
+    module = f"names_{name}_{exogenous}"
+    (tmp_path / f"{module}.py").write_text(NAMED.format(name=name))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = f"exogenous=[{{path: a.csv, time: t, columns: [{exogenous}], delay: 0s}}]"
+    with pytest.raises(ConfigurationError, match=message):
+        check_features(load_settings(["data=x", f"features.modules={module}", words]))
+    prefixed = words.replace("time: t", "time: t, prefix: x_")
+    check_features(load_settings(["data=x", f"features.modules={module}" if name == "mine" else "capital=5", prefixed]))
+
+
+def test_a_parameter_called_like_a_column_of_the_ranking_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "named_parameter.py").write_text(
+        "from kernels.expressions import col, param, where\nfrom kernels.strategy import Strategy\n\n"
+        "bad = Strategy('bad', where(col('close') > param('combination'), 1.0, 0.0))\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    settings = load_settings(["data=x", "sweep.strategies=[named_parameter:bad]", "sweep.grid={combination: [1, 2]}"])
+    with pytest.raises(ConfigurationError, match="named_parameter:bad: parameter 'combination' has the name of a column"):
+        check_grid(settings)
