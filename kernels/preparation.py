@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kernels.annualisation import session_dates
 from kernels.bars import BarsError, bar_label
+from kernels.buy_and_hold import buy_and_hold_points
 from kernels.expressions import nodes
 from kernels.plan import Window
 from kernels.portfolio import START, BarInputs
@@ -18,7 +19,6 @@ from kernels.simulation import (
     CLOSE,
     HIGH,
     LEVEL,
-    LEVEL_BEFORE,
     LOW,
     MARK,
     MASKED,
@@ -168,7 +168,7 @@ def program_columns(
         MARK: _marks(inputs),
         ROLLED: inputs.rolled,
         MASKED: ~inputs.executable,
-        **_buy_and_hold(inputs),
+        LEVEL: buy_and_hold_points(inputs, _marks(inputs)),
     }
     if strategy.stop_loss is not None or strategy.take_profit is not None:
         columns |= {HIGH: _strategy_column(strategy, bars, "high"), LOW: _strategy_column(strategy, bars, "low")}
@@ -185,17 +185,6 @@ def _marks(inputs: BarInputs) -> NDArray[np.float64]:
     closes = pd.Series(np.where(inputs.executable, inputs.close, np.nan)).ffill().shift()
     marks: NDArray[np.float64] = closes.fillna(START.mark).to_numpy(dtype=np.float64)
     return marks
-
-
-def _buy_and_hold(inputs: BarInputs) -> dict[str, NDArray[np.float64]]:
-    """Level of one contract held from the first close on, rolled at ``old_price`` into the open: at each close and at
-    the close before, [bars] each. A bar that cannot execute keeps the level.
-    """
-    roll = np.where(inputs.rolled, inputs.open - inputs.old_price, 0.0)
-    marks = _marks(inputs)
-    earned = np.where(inputs.executable, inputs.close - marks - roll, 0.0)
-    level: NDArray[np.float64] = np.cumsum(earned)
-    return {LEVEL: level, LEVEL_BEFORE: np.concatenate([[np.nan], level[:-1]])}
 
 
 def period_ends(bars: pd.DataFrame, returns: str, stop: int) -> NDArray[np.bool_]:
