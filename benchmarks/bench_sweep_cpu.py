@@ -92,7 +92,8 @@ def reference(table: pd.DataFrame, grid: dict[str, Any], threads: int, cache: Pa
     year = first.profile["periods_per_year"]
 
     def loop() -> dict[str, np.ndarray]:
-        return by_loop(table, grid, first.start, CAPITAL, CONTRACT.multiplier, CONTRACT.fee_per_contract, year)
+        terms = (CONTRACT.multiplier, CONTRACT.fee_per_contract, CONTRACT.tick_size)
+        return by_loop(table, grid, first.start, CAPITAL, *terms, year)
 
     for name, values in loop().items():
         np.testing.assert_allclose(values, first.table[name], rtol=1e-6, atol=1e-9, err_msg=name)

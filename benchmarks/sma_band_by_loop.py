@@ -60,10 +60,18 @@ def _exit(side: float, opened: float, high: float, low: float, stop: float, goal
     return max(opened, stop) if high >= stop else goal if low <= goal else np.nan
 
 
+@numba.njit(error_model="numpy", inline="always")
+def _at_tick(price: float, side: float, tick: float) -> float:
+    """The worse tick for a position of that side; what is whole but for rounding is whole."""
+    ticks = side * price / tick
+    return side * np.floor(ticks + abs(ticks) * 1e-12) * tick
+
+
 @numba.njit(parallel=True, error_model="numpy", cache=False)
 def _lanes_with_stops(
-    bars: Any, fast: Any, slow: Any, bands: Any, stops: Any, start: int, capital: float, multiplier: float, fee: float
-) -> Any:
+    bars: Any, fast: Any, slow: Any, bands: Any, stops: Any, start: int, capital: float, multiplier: float, fee: float,
+    tick: float
+) -> Any:  # fmt: skip
     opened, high, low, close = bars
     count = len(fast) * len(bands) * len(slow) * len(stops)
     result = np.empty((5, count))
@@ -77,15 +85,15 @@ def _lanes_with_stops(
         peak, before, drawdown, total, squares, trades = capital, capital, 0.0, 0.0, 0.0, 0.0
         for t in range(start + 1, len(close)):
             if target != blocked or (given and held):
-                blocked, held = np.nan, False
+                blocked, held = np.nan, not given
             elif not given:
                 held = True
             wanted = target if blocked != blocked else 0.0
             left = close[t]
             if wanted != 0.0:
                 if position * wanted <= 0.0:
-                    stop = opened[t] - wanted * abs(opened[t]) * away
-                    goal = opened[t] + wanted * abs(opened[t]) * away * 2.0
+                    stop = _at_tick(opened[t] - wanted * abs(opened[t]) * away, wanted, tick)
+                    goal = _at_tick(opened[t] + wanted * abs(opened[t]) * away * 2.0, wanted, tick)
                 price = _exit(wanted, opened[t], high[t], low[t], stop, goal)
                 if price == price:
                     left = price
@@ -98,7 +106,7 @@ def _lanes_with_stops(
             if wanted != 0.0 and price == price:
                 costs += abs(position) * fee
                 trades += 1.0
-                position, blocked, held = 0.0, target, False
+                position, blocked = 0.0, target
             mark = close[t]
             equity = capital + profit - costs
             if equity > peak:
@@ -129,6 +137,7 @@ def by_loop(
     capital: float,
     multiplier: float,
     fee: float,
+    tick: float,
     periods_per_year: float,
 ) -> dict[str, np.ndarray]:
     """The four metrics of every combination, in the order fast, band, slow and, with stops, stop, the last one fastest.
@@ -140,7 +149,7 @@ def by_loop(
     bands = np.array(grid["band"])
     if "stop" in grid:
         prices, stops = (opened, high, low, close), np.array(grid["stop"])
-        found = _lanes_with_stops(prices, fast, slow, bands, stops, start, capital, multiplier, fee)
+        found = _lanes_with_stops(prices, fast, slow, bands, stops, start, capital, multiplier, fee, tick)
     else:
         found = _lanes(opened, close, fast, slow, bands, start, capital, multiplier, fee)
     profit, total, squares, drawdown, trades = found

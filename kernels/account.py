@@ -10,19 +10,21 @@ from typing import NamedTuple
 from kernels import sizing, stops
 from kernels.fills import Fill, moment, settled
 from kernels.portfolio import BarInputs, PortfolioState, Terms, exit_price, money, portfolio_step, while_solvent
-from kernels.values import Number, Truth, known, where
+from kernels.values import Number, Truth, known, logical_and, where
 
 
 class Rules(NamedTuple):
     """What an account does: when it fills, how it sizes, and the distances of its stops (None: it has none).
 
     ``size``: target, position, equity and price at the fill, target the position was sized for → contracts.
-    ``remembers``: whether the target that the position was sized for is needed.
+    ``remembers``: whether the target that the position was sized for is needed. ``rounds``: whether a size may be rounded
+    to no contract.
     """
 
     at_close: bool
     size: Callable[[Number, Number, Number, Number, Number], Number]
     remembers: bool
+    rounds: bool
     distances: stops.Distances | None
 
 
@@ -47,13 +49,23 @@ class Bar(NamedTuple):
     given: Truth
 
 
-def account_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> tuple[Account, tuple[Fill, ...]]:
-    """The account after the bar (whether it is solvent apart) and the bar's fills in order."""
+class Done(NamedTuple):
+    """The account after a bar (whether it is solvent apart), the bar's fills in order, and whether its target asked for a
+    position that was rounded to no contract.
+    """
+
+    account: Account
+    fills: tuple[Fill, ...]
+    rounded: Truth
+
+
+def account_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> Done:
+    """What a bar does to the account."""
     step = _closing_bar if rules.at_close else _opening_bar
     return step(account, bar, rules, terms)
 
 
-def _opening_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> tuple[Account, tuple[Fill, ...]]:
+def _opening_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> Done:
     """Fills at the open, then the stop."""
     before, inputs = account.portfolio, bar.inputs
     target, block = _wanted(account, bar, rules)
@@ -61,24 +73,24 @@ def _opening_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> tupl
     equity = bar.capital + (before.profit + overnight - before.costs)
     size = rules.size(target, before.position, equity, inputs.open, account.sized)
     desired = while_solvent(size, account.solvent)
-    fill = Fill(before, desired, inputs)
+    fill, rounded = Fill(before, desired, inputs), _rounded(account, target, size, inputs.executable, rules)
     sized = where(inputs.executable, target, account.sized) if rules.remembers else account.sized
     if rules.distances is None:
         after = portfolio_step(before, inputs, desired, terms)
-        return account._replace(portfolio=after, sized=sized), (fill,)
-    levels = stops.levels_after(account.levels, fill, rules.distances)
+        return Done(account._replace(portfolio=after, sized=sized), (fill,), rounded)
+    levels = stops.levels_after(account.levels, fill, rules.distances, terms)
     position = where(inputs.executable, desired, before.position)
     hit, price = stops.touched(position, levels, inputs.open, bar.high, bar.low, inputs.executable)
     left = where(hit, price, inputs.close)
     held = portfolio_step(before, inputs._replace(close=left), desired, terms)._replace(mark=left)
     stop = Fill(held, 0.0, moment(left, hit))
     after = settled(stop, terms)
-    block = stops.after_stop(block, hit, target, bar.given)
+    block = stops.after_stop(block, hit, target)
     sized = where(hit, 0.0, sized) if rules.remembers else sized
-    return Account(after, sized, levels, block, account.solvent), (fill, stop)
+    return Done(Account(after, sized, levels, block, account.solvent), (fill, stop), rounded)
 
 
-def _closing_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> tuple[Account, tuple[Fill, ...]]:
+def _closing_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> Done:
     """The roll and the stop of what is held, then fills at the close."""
     inputs, levels, block, sized = bar.inputs, account.levels, account.block, account.sized
     roll = Fill(account.portfolio, account.portfolio.position, inputs)
@@ -87,7 +99,7 @@ def _closing_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> tupl
     hit: Truth = False
     if rules.distances is not None:
         if fills:
-            levels = stops.levels_after(levels, roll, rules.distances)
+            levels = stops.levels_after(levels, roll, rules.distances, terms)
         hit, price = stops.touched(roll.desired, levels, inputs.open, bar.high, bar.low, inputs.executable)
         left = where(hit, price, inputs.close)
     held = _held(account.portfolio, inputs, left, terms)
@@ -95,17 +107,18 @@ def _closing_bar(account: Account, bar: Bar, rules: Rules, terms: Terms) -> tupl
         stop = Fill(held, 0.0, moment(left, hit))
         fills.append(stop)
         held = settled(stop, terms)._replace(mark=inputs.close)
-        block = stops.after_stop(block, hit, sized, bar.given)
+        block = stops.after_stop(block, hit, sized)
         sized = where(hit, 0.0, sized)
     target, block = _wanted(account._replace(block=block), bar, rules)
     equity = bar.capital + (held.profit - held.costs)
     size = rules.size(target, held.position, equity, inputs.close, sized)
     last = Fill(held, while_solvent(size, account.solvent), moment(inputs.close, inputs.executable))
     if rules.distances is not None:
-        levels = stops.levels_after(levels, last, rules.distances)
+        levels = stops.levels_after(levels, last, rules.distances, terms)
+    rounded = _rounded(account, target, size, inputs.executable, rules)
     if rules.remembers:
         sized = where(inputs.executable, target, sized)
-    return Account(settled(last, terms), sized, levels, block, account.solvent), (*fills, last)
+    return Done(Account(settled(last, terms), sized, levels, block, account.solvent), (*fills, last), rounded)
 
 
 def _held(state: PortfolioState, bar: BarInputs, left: Number, terms: Terms) -> PortfolioState:
@@ -128,6 +141,12 @@ def _wanted(account: Account, bar: Bar, rules: Rules) -> tuple[Number, stops.Blo
     return stops.allowed(block, bar.target), block
 
 
+def _rounded(account: Account, target: Number, size: Number, executable: Truth, rules: Rules) -> Truth:
+    if not rules.rounds:
+        return False
+    return logical_and(executable, (target != 0.0) & (size == 0.0) & (account.solvent > 0.0))
+
+
 def fixed(size: Callable[[Number, Terms], Number], terms: Terms) -> Callable[..., Number]:
     """The size of a target alone, whatever the account is worth."""
     return lambda target, position, equity, price, sized: size(target, terms)
@@ -138,6 +157,8 @@ def of_equity(terms: Terms, *, whole: bool, always: bool) -> Callable[..., Numbe
 
     def size(target: Number, position: Number, equity: Number, price: Number, sized: Number) -> Number:
         wanted = sizing.of_equity(target, equity, price, terms, whole=whole)
-        return sizing.resized(target, sized, wanted, position, always=always)
+        if not always:
+            return sizing.resized(target, sized, wanted, position)
+        return wanted if whole else sizing.rebalanced(wanted, position)
 
     return size

@@ -4,6 +4,7 @@ They take expressions, not only columns: ``rsi(col("close") / col("bench"), 14)`
 the parts they are made of. Agreement with TA-Lib is to 1e-10 unless a docstring names a difference.
 """
 
+import math
 from typing import Any, NamedTuple
 
 from kernels.expressions import lag, prev
@@ -18,8 +19,12 @@ def momentum(x: Any, bars: Any) -> Value:
 
 
 def roc(x: Any, bars: Any) -> Value:
-    """Rate of change in percent: 100 (x / x_bars - 1). Warm-up ``bars`` bars; ±inf or NaN where x was 0."""
-    return 100.0 * (constant(x) / lag(constant(x), bars) - 1.0)
+    """Rate of change in percent: 100 (x / x_bars - 1). Warm-up ``bars`` bars; NaN where x was not above 0.
+
+    Give it prices that were traded: of a forward-adjusted level, whose zero is anywhere, a percentage says nothing.
+    """
+    before = constant(lag(constant(x), bars))
+    return constant(where(before > 0.0, 100.0 * (constant(x) / before - 1.0), math.nan))
 
 
 def rsi(x: Any, window: Any = 14) -> Value:
@@ -65,8 +70,9 @@ def atr(high: Any, low: Any, close: Any, window: Any = 14) -> Value:
 
 
 def natr(high: Any, low: Any, close: Any, window: Any = 14) -> Value:
-    """ATR in percent of the close."""
-    return 100.0 * atr(high, low, close, window) / constant(close)
+    """ATR in percent of the close, a price that was traded; NaN where it is not above 0."""
+    price = constant(close)
+    return constant(where(price > 0.0, 100.0 * atr(high, low, price, window) / price, math.nan))
 
 
 def keltner(high: Any, low: Any, close: Any, window: Any = 20, width: Any = 2.0, atr_window: Any = 10) -> Bands:

@@ -45,7 +45,9 @@ def confirmed(run: Run, table: pd.DataFrame, start: int | None, rank_by: str, co
 
 
 def agreement(approximate: Any, exact: Any) -> dict[str, float | bool]:
-    """Of the values that both have: rank correlation (1 for fewer than two), largest difference, same best."""
+    """Of the values that both have: rank correlation (1 for fewer than two), largest difference (0 of two alike, infinite
+    ones too), same best.
+    """
     both = ~(np.isnan(approximate) | np.isnan(exact))
     a, b = pd.Series(approximate[both]), pd.Series(exact[both])
     if len(a) == 0:
@@ -53,6 +55,6 @@ def agreement(approximate: Any, exact: Any) -> dict[str, float | bool]:
     varied = a.nunique() > 1 and b.nunique() > 1
     return {
         "spearman": float(a.rank().corr(b.rank())) if varied else 1.0,
-        "largest_difference": float((a - b).abs().max()),
+        "largest_difference": float((a - b).abs().where(a != b, 0.0).max()),
         "same_best": bool(a.idxmax() == b.idxmax()),
     }

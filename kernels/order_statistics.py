@@ -16,11 +16,14 @@ EQUITY_BYTES = 2**27
 NAMES = ("percentile_5", "percentile_95", "worst_mean")
 
 
-def period_returns(equity: Array, ends: NDArray[np.bool_], capital: float) -> Array:
-    """Simple returns [periods, lanes] from equities at bars [bars, lanes]: the first one over the capital."""
+def period_returns(equity: Array, ends: NDArray[np.bool_], capital: float, rounding: float = 0.0) -> Array:
+    """Simple returns [periods, lanes] from equities at bars [bars, lanes]: the first one over the capital, 0 where the
+    equity moved by at most ``rounding``.
+    """
     closes = np.concatenate([np.full((1, equity.shape[1]), capital), equity[ends]])
     with np.errstate(all="ignore"):
         returns: Array = closes[1:] / closes[:-1] - 1.0
+    returns[np.abs(np.diff(closes, axis=0)) <= rounding] = 0.0
     return returns
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels import block_sums, numpy_executor
+from kernels.buy_and_hold import buy_and_hold_returns
 from kernels.calibration import work
 from kernels.dispatch import Workload
 from kernels.executor import Device, Execute, Inputs, Run
@@ -93,7 +94,12 @@ class Plan:
             piece = {name: values[low:high] for name, values in lanes.items()}
             equity = next(iter(self._runs(recorded, piece, high - low, (window,)))).outputs[0]
             flat = np.full((begin - window[0], high - low), self.conditions.capital)
-            return period_returns(np.concatenate([flat, equity]), ends[window[0] : window[1]], self.conditions.capital)
+            return period_returns(
+                np.concatenate([flat, equity]),
+                ends[window[0] : window[1]],
+                self.conditions.capital,
+                self.conditions.terms.rounding,
+            )
 
         return in_pieces(returns, count, window[1] - window[0])
 
@@ -175,9 +181,12 @@ class Plan:
             decided = begin > self.start
             before = (begin - 1, stop)
             target = self._decided(lanes, count, before, families).states[0] if decided else np.zeros(count)
-            first = [target if s.name == TARGET else np.full(count, s.initial) for s in program.states]
+            begun = self._begun(window)
+            first = [target if s.name == TARGET else np.full(count, begun.get(s.name, s.initial)) for s in program.states]
         else:
             first = [lanes[Carried(state.name)] for state in program.states]
+        if not first and not program.outputs:  # what was asked for no bar can change
+            return Run(np.empty((0, count)), np.empty((0, 0, count))), None
         states = np.stack(first)
         inputs = self._inputs(hoisted, lanes, count, window, families)
         if not blocks:
@@ -221,7 +230,7 @@ class Plan:
     def _inputs(
         self, hoisted: Hoisted, lanes: Lanes, count: int, window: Window, families: dict[int, Family]
     ) -> Inputs:
-        writer = RowWriter(self.columns, self.device)
+        writer = RowWriter(self._columns(hoisted, window), self.device)
         for node in hoisted.families:
             if id(node) not in families:
                 families[id(node)] = writer.family(node, lanes)
@@ -238,6 +247,22 @@ class Plan:
             lanes=np.array([lane_values(node, lanes, count) for node in hoisted.lanes], np.float64).reshape(-1, count),
             event=event,
         )
+
+    def _begun(self, window: Window) -> dict[str, float]:
+        """What some tallies of a window start from: the worst fall from what is rounding, and the extremes of the returns
+        from that of the first bar where it is a period of its own that no program runs.
+        """
+        worst = -self.conditions.terms.rounding / self.conditions.capital
+        passed = self.period_ends(window)[window[0]] and not self.conditions.decides_and_fills
+        return {"drawdown": worst, **({"best_return": 0.0, "worst_return": 0.0} if passed else {})}
+
+    def _columns(self, hoisted: Hoisted, window: Window) -> Columns:
+        """The columns, and where the program reads it the return of buy and hold over the window's periods."""
+        if not any(node.detail is Input.BUY_AND_HOLD for node in nodes(*hoisted.rows)):
+            return self.columns
+        ends = self.period_ends(window)
+        returns = buy_and_hold_returns(self.columns[Input.LEVEL], self.columns[Input.MARK], ends, window[0])
+        return {**self.columns, Input.BUY_AND_HOLD: returns}
 
     def _row(self, writer: RowWriter, node: Value, window: Window) -> NDArray[Any]:
         if node.op == INPUT and node.detail is Input.PERIOD_END:

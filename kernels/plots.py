@@ -20,14 +20,15 @@ BAD = "#d9d9d9"
 
 
 def plot_heat_map(grid: pd.DataFrame, metric: str, axes: "Axes | None" = None) -> "Axes":
-    """``result.heat_map(x, y, metric)`` as colours, a label a value, cells without a value grey."""
+    """``result.heat_map(x, y, metric)`` as colours, a label a value, cells without a value grey; infinite ones have the
+    colour of their end.
+    """
     axes = _axes(axes)
     import matplotlib
 
     colours = matplotlib.colormaps[_colours(metric)].with_extremes(bad=BAD)
-    image = axes.imshow(
-        np.ma.masked_invalid(grid.to_numpy(dtype=np.float64)), cmap=colours, origin="lower", aspect="auto"
-    )
+    cells = _bounded(grid.to_numpy(dtype=np.float64))
+    image = axes.imshow(np.ma.masked_invalid(cells), cmap=colours, origin="lower", aspect="auto")
     axes.set_xticks(range(grid.shape[1]), [_label(value) for value in grid.columns], rotation=90)
     axes.set_yticks(range(grid.shape[0]), [_label(value) for value in grid.index])
     axes.set_xlabel(str(grid.columns.name))
@@ -47,7 +48,7 @@ def plot_parallel(table: pd.DataFrame, parameters: Sequence[str], metric: str, a
 
     names, table = [*parameters, metric], table[table[metric].notna()]
     columns = [_numbers(table[name]) for name in names]
-    values = np.stack([numbers for numbers, _ in columns], axis=1)
+    values = _bounded(np.stack([numbers for numbers, _ in columns], axis=1))
     sign = 1.0 if ALL_METRICS[metric].more_is_better else -1.0
     values = values[np.argsort(sign * values[:, -1], kind="stable")]
     low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
@@ -65,9 +66,14 @@ def plot_parallel(table: pd.DataFrame, parameters: Sequence[str], metric: str, a
 
 
 def plot_stability(found: pd.DataFrame, metric: str, axes: "Axes | None" = None) -> "Axes":
-    """``result.stability(metric)``: each of the best as a point, the range and mean of its neighbours beside it."""
+    """``result.stability(metric)``: each of the best as a point, the range and mean of its neighbours beside it; infinite
+    values stand at the end of the finite ones.
+    """
     axes = _axes(axes)
     places = np.arange(len(found))
+    names = [metric, "mean", "worst", "best"]
+    values = found[names].to_numpy(dtype=np.float64)
+    found = found.assign(**dict(zip(names, _bounded(values.reshape(-1, 1)).reshape(values.shape).T, strict=True)))
     middle = found["mean"].to_numpy()
     low, high = (found[["worst", "best"]].min(axis=1).to_numpy(), found[["worst", "best"]].max(axis=1).to_numpy())
     axes.errorbar(places, middle, yerr=[middle - low, high - middle], fmt="o", mfc="none", label="neighbours")
@@ -77,6 +83,15 @@ def plot_stability(found: pd.DataFrame, metric: str, axes: "Axes | None" = None)
     axes.set_ylabel(metric)
     axes.legend()
     return axes
+
+
+def _bounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Infinite values as the largest or least finite one of their column, 1 or -1 where there is none."""
+    finite = np.where(np.isfinite(values), values, np.nan)
+    some = ~np.isnan(finite).all(axis=0)
+    low, high = np.full(values.shape[1], -1.0), np.ones(values.shape[1])
+    low[some], high[some] = np.nanmin(finite[:, some], axis=0), np.nanmax(finite[:, some], axis=0)
+    return np.clip(values, low, high)
 
 
 def _axes(axes: Any) -> Any:

@@ -9,10 +9,11 @@ position included. A bar that cannot execute does none of these: position, mark,
 desired position waits.
 """
 
+from fractions import Fraction
 from typing import NamedTuple
 
 from kernels.execution import Costs, Execution, Instrument
-from kernels.values import Number, Truth, absolute, known, logical_and, logical_or, trunc, where
+from kernels.values import ROUNDING, Number, Truth, absolute, known, logical_and, logical_or, trunc, where
 
 
 class PortfolioState(NamedTuple):
@@ -57,6 +58,11 @@ class Terms(NamedTuple):
     slippage_rate: Number
     investable: Number = 1.0
     """The part of the equity that is sized by, the rest being the cash reserve."""
+    tick: Number = 0.0
+    """A tick is ``tick`` / ``tick_parts`` points; prices of levels are not rounded where it is 0."""
+    tick_parts: Number = 1.0
+    rounding: Number = 0.0
+    """Money up to which a profit is the rounding of its own sums, and so is zero."""
 
 
 START = PortfolioState(position=0.0, mark=0.0, profit=0.0, costs=0.0)
@@ -81,12 +87,32 @@ def terms(costs: Costs, instrument: Instrument | None, execution: Execution) -> 
         fee_rate=costs.fee_bps / 10_000.0,
         slippage_rate=costs.slippage_bps / 10_000.0,
         investable=1.0 - execution.cash_reserve,
+        **({} if instrument is None else _tick(instrument.tick_size)),
     )
 
 
+def _tick(size: float) -> dict[str, float]:
+    """A tick as ``tick`` / ``tick_parts``, of which any multiple is the float64 nearest to the decimal price: 0.25 as it
+    is, for its multiples are exact; 0.1 as 1 / 10.
+    """
+    exact = Fraction(size).limit_denominator(10**9)
+    if exact.denominator & (exact.denominator - 1) == 0 or float(exact) != size:
+        return {"tick": size}
+    return {"tick": float(exact.numerator), "tick_parts": float(exact.denominator)}
+
+
+def rounding_of(terms: Terms, capital: float, price: float, part: float = ROUNDING) -> float:
+    """Money up to which a profit is the rounding of its own sums: a ``part`` of the capital and of what ``contracts`` are
+    worth at ``price``.
+    """
+    return part * (capital + abs(price) * float(terms.contracts) * float(terms.multiplier))
+
+
 def whole_contracts(target: Number, contracts: Number) -> Number:
-    """Target in [-1, 1] × contracts, rounded toward zero to whole contracts (never -0)."""
-    return trunc(target * contracts) + 0.0
+    """Target in [-1, 1] × contracts in whole contracts, toward zero (never -0): what is whole but for rounding is whole,
+    so 0.29 × 100 is 29.
+    """
+    return trunc(target * (contracts * (1.0 + ROUNDING))) + 0.0
 
 
 def trades(position: Number, desired: Number, bar: BarInputs) -> Truth:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kernels.annualisation import session_dates
 from kernels.bars import BarsError, numbers
+from kernels.buy_and_hold import buy_and_hold_points
 from kernels.expressions import nodes
 from kernels.plan import Window
 from kernels.portfolio import START, BarInputs
@@ -96,15 +97,16 @@ def program_columns(
     strategy: Strategy, bars: pd.DataFrame, inputs: BarInputs, conditions: Conditions, stop: int
 ) -> Columns:
     """Bars [0, stop) of what the strategy and the portfolio read: columns by their name, inputs by their ``Input``."""
+    marks = _marks(inputs)
     columns: dict[str | Input, NDArray[Any]] = {
         **{source: np.full(stop, value) for source, value in settings_of(conditions).items()},
         Input.OPEN: inputs.open,
         Input.CLOSE: inputs.close,
         Input.OLD_PRICE: inputs.old_price,
-        Input.MARK: _marks(inputs),
+        Input.MARK: marks,
         Input.ROLLED: inputs.rolled,
         Input.MASKED: ~inputs.executable,
-        **_buy_and_hold(inputs),
+        Input.LEVEL: buy_and_hold_points(inputs, marks),
     }
     if strategy.stop_loss is not None or strategy.take_profit is not None:
         columns[Input.HIGH] = _strategy_column(strategy, bars, "high")
@@ -122,17 +124,6 @@ def _marks(inputs: BarInputs) -> NDArray[np.float64]:
     closes = pd.Series(np.where(inputs.executable, inputs.close, np.nan)).ffill().shift()
     marks: NDArray[np.float64] = closes.fillna(START.mark).to_numpy(dtype=np.float64)
     return marks
-
-
-def _buy_and_hold(inputs: BarInputs) -> dict[str | Input, NDArray[Any]]:
-    """Level of one contract held from the first close on, rolled at ``old_price`` into the open: at each close and at
-    the close before, [bars] each. A bar that cannot execute keeps the level.
-    """
-    roll = np.where(inputs.rolled, inputs.open - inputs.old_price, 0.0)
-    marks = _marks(inputs)
-    earned = np.where(inputs.executable, inputs.close - marks - roll, 0.0)
-    level: NDArray[np.float64] = np.cumsum(earned)
-    return {Input.LEVEL: level, Input.LEVEL_BEFORE: np.concatenate([[np.nan], level[:-1]])}
 
 
 def period_ends(bars: pd.DataFrame, returns: str, stop: int) -> NDArray[np.bool_]:

@@ -26,7 +26,7 @@ class Input(Enum):
     OLD_PRICE = "bar.old_price"
     MARK = "bar.mark"
     LEVEL = "bar.buy_and_hold"
-    LEVEL_BEFORE = "bar.buy_and_hold_before"
+    BUY_AND_HOLD = "bar.buy_and_hold_return"
     TIME = "bar.time"
     ROLLED = "bar.rolled"
     MASKED = "bar.masked"
@@ -39,6 +39,9 @@ class Input(Enum):
     FEE_RATE = "terms.fee_rate"
     SLIPPAGE_RATE = "terms.slippage_rate"
     INVESTABLE = "terms.investable"
+    TICK = "terms.tick"
+    TICK_PARTS = "terms.tick_parts"
+    ROUNDING = "terms.rounding"
 
     def __repr__(self) -> str:
         return self.value

@@ -82,7 +82,9 @@ class ProgramResult(SweepResult):
             raise MetricError("the bars have no column 'session': add it, or use trace(row) and group by time")
         closes = trace.groupby("session", sort=False)["equity"].last()
         before = np.concatenate([[self._plan.conditions.capital], closes.to_numpy()[:-1]])
-        return pd.DataFrame({"session": closes.index.to_numpy(), "profit": closes.to_numpy() - before})
+        profit = closes.to_numpy() - before
+        rounding = float(self._plan.conditions.terms.rounding)
+        return pd.DataFrame({"session": closes.index.to_numpy(), "profit": np.where(np.abs(profit) > rounding, profit, 0.0)})
 
     def session_sums(self, window: int = 0) -> BlockSums:
         """Sums over blocks of a window's periods (``SweepResult.session_sums``)."""

@@ -23,19 +23,24 @@ from kernels.fallback import cuda_refusal
 from kernels.grid import lanes
 from kernels.metrics import Totals, compute, reads
 from kernels.plan import Plan, Window
-from kernels.portfolio import Terms
+from kernels.portfolio import Terms, rounding_of
 from kernels.program_result import ProgramResult
 from kernels.progress import Progress
 from kernels.rows import Array, Lanes
 from kernels.runners import Runner, runner
 from kernels.simulation import Conditions
 from kernels.strategy import Strategy
+from kernels.values import ROUNDING
 
 REPORTED = 2**14
 """Combinations between two reports of progress, at most."""
 
 LANES_A_BLOCK = 64
 """Cuts of many lanes are multiples of this, the blocks of the ``cpu`` executor."""
+
+
+ROUNDINGS = {"fp64": ROUNDING, "fp32": 2.0**-20}
+"""What sums of each precision may be off by, as a part of what went into them."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +196,7 @@ def scorer(
     begun = time.perf_counter()
     needed = sorted(reads(settings.metrics))
     scored = preparation.scored_windows(settings.windows, start, len(bars))
-    plan = _plan(strategy, bars, scored, start, settings)
+    plan = _plan(strategy, bars, scored, start, settings, precision)
     for window in scored if settings.blocks else ():
         block_edges(plan.period_ends(window), window, settings.blocks)  # raises before anything runs
     choice = choose(
@@ -206,12 +211,22 @@ def scorer(
     return Scorer(plan, bars, settings, precision, choice, used, total, begun)
 
 
-def _plan(strategy: Strategy, bars: pd.DataFrame, windows: tuple[Window, ...], start: int, settings: Settings) -> Plan:
+def _plan(
+    strategy: Strategy,
+    bars: pd.DataFrame,
+    windows: tuple[Window, ...],
+    start: int,
+    settings: Settings,
+    precision: str,
+) -> Plan:
     stop = max(end for _, end in windows)
-    inputs = bar_inputs(bars)
+    inputs, capital = bar_inputs(bars), float(settings.capital)
+    price = inputs.close[inputs.executable][:1].sum()  # the first one: no later bar may change what is rounding
     conditions = Conditions(
-        terms=settings.terms,
-        capital=float(settings.capital),
+        terms=settings.terms._replace(
+            rounding=rounding_of(settings.terms, capital, float(price), ROUNDINGS[precision])
+        ),
+        capital=capital,
         rolls=bool(inputs.rolled[:stop].any()),
         masks=not bool(inputs.executable[:stop].all()),
         every_bar=settings.returns == "bar",

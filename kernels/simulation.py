@@ -117,11 +117,13 @@ def _account_step(
     bar = Bar(_bar(conditions), read(Input.HIGH), read(Input.LOW), read(Input.CAPITAL), *arriving)
     # every account is marked at the last close that could execute: an input, not a state of each lane
     before = _account(states)
-    after, fills = account.account_bar(before, bar, rules, terms)
+    after, fills, rounded = account.account_bar(before, bar, rules, terms)
     portfolio = after.portfolio
     equity = read(Input.CAPITAL) + (portfolio.profit - portfolio.costs)
     ends = True if conditions.every_bar else read(Input.PERIOD_END)
-    moment = tallies.Moment(fills, portfolio.position, equity, read(Input.CAPITAL), ends, _benchmark(conditions))
+    moment = tallies.Moment(
+        fills, portfolio.position, equity, read(Input.CAPITAL), ends, read(Input.BUY_AND_HOLD), rounded
+    )
     following |= {
         "sized": after.sized,
         "stop": after.levels.stop,
@@ -160,7 +162,16 @@ def _rules(strategy: Strategy, conditions: Conditions) -> Rules:
     else:
         size = account.fixed(lambda target, _: _desired(strategy, target, conditions.terms), terms)
     remembers = conditions.sizing == "equity" or (conditions.at_close and distances is not None)
-    return Rules(conditions.at_close, size, remembers, distances)
+    rounds = conditions.whole and conditions.sizing != "units" and _may_vanish(strategy, conditions)
+    return Rules(conditions.at_close, size, remembers, rounds, distances)
+
+
+def _may_vanish(strategy: Strategy, conditions: Conditions) -> bool:
+    """Whether some target may be less than a contract: known of fixed sizes of targets that are chosen from numbers."""
+    known = constants(strategy.target)
+    if conditions.sizing == "equity" or known is None:
+        return True
+    return any(value != 0.0 and whole_contracts(value, conditions.terms.contracts) == 0.0 for value in known)
 
 
 def _arriving(
@@ -174,11 +185,6 @@ def _arriving(
         passed |= {f"delayed {bars}": line[0], f"given {bars}": line[1]}
         line = (states[f"delayed {bars}"], states[f"given {bars}"])
     return (line[0], given if isinstance(given, bool) else line[1] > 0.0), passed
-
-
-def _benchmark(conditions: Conditions) -> tuple[Number, Number, bool]:
-    """(level of buy and hold at the close, at the close before, whether the window's first bar is one of the run)."""
-    return read(Input.LEVEL), read(Input.LEVEL_BEFORE), conditions.decides_and_fills
 
 
 def traced_terms(terms: Terms) -> Terms:

@@ -1,7 +1,7 @@
-"""Sizes: how many contracts a target means."""
+"""Sizes: how many contracts a target means. What is whole but for rounding is whole."""
 
 from kernels.portfolio import Terms, money, whole_contracts
-from kernels.values import Number, Truth, known, maximum, trunc, where
+from kernels.values import ROUNDING, Number, Truth, absolute, known, maximum, trunc, where
 
 
 def whole(target: Number, terms: Terms) -> Number:
@@ -21,12 +21,19 @@ def of_equity(target: Number, equity: Number, price: Number, terms: Terms, *, wh
     investable = maximum(equity, 0.0)
     if not known(terms.investable, 1.0):
         investable = investable * terms.investable
-    size = target * investable / money(price, terms)
-    counted = trunc(size) + 0.0 if whole else size
-    return where(price > 0.0, counted, 0.0)
+    if whole:
+        size = trunc(target * investable / (money(price, terms) * (1.0 - ROUNDING))) + 0.0
+    else:
+        size = target * investable / money(price, terms)
+    return where(price > 0.0, size, 0.0)
 
 
-def resized(target: Number, sized_for: Number, size: Number, position: Number, *, always: bool) -> Number:
+def resized(target: Number, sized_for: Number, size: Number, position: Number) -> Number:
     """The size where the target is another one than the position was sized for, else the position as it is."""
-    changed: Truth = True if always else target != sized_for
+    return where(target != sized_for, size, position)
+
+
+def rebalanced(size: Number, position: Number) -> Number:
+    """The size, but the position as it is where the two differ by rounding alone."""
+    changed: Truth = absolute(size - position) > absolute(position) * ROUNDING
     return where(changed, size, position)

@@ -1,7 +1,8 @@
 """Formulas over the totals of a run: what the metrics are computed by, each a value a lane.
 
-Undefined is NaN: no trade, no loss, no drawdown, too few periods, constant returns. An account whose equity was at or
-below zero at any close is ruined: from then on it is flat, and its return statistics are NaN.
+Undefined is NaN: no trade, too few periods, constant returns. A quotient of gains and losses without a loss is infinite:
+better than any number. What is rounding of the account's own sums is zero. An account whose equity was at or below zero
+at any close is ruined: from then on it is flat, and its return statistics are NaN.
 """
 
 from collections.abc import Mapping
@@ -44,9 +45,19 @@ class Totals:
         return self.periods / self.periods_per_year
 
 
+def unrounded(t: Totals, money: Array) -> Array:
+    """The money, 0 where it is the rounding of its own sums."""
+    return np.where(np.abs(money) > float(t.terms.rounding), money, 0.0)
+
+
+def gross(t: Totals) -> Array:
+    """Profit before costs, money."""
+    return unrounded(t, t["profit"])
+
+
 def net(t: Totals) -> Array:
     """Profit after costs, money."""
-    return t["profit"] - t["costs"]
+    return unrounded(t, t["profit"] - t["costs"])
 
 
 def final(t: Totals) -> Array:
@@ -64,14 +75,40 @@ def solvent(t: Totals, values: Array) -> Array:
     return np.where(t["solvent"] > 0.0, values, np.nan)
 
 
-def extreme(t: Totals, values: Array) -> Array:
-    """The best or worst return, NaN where no period had one or the account is ruined."""
-    return solvent(t, np.where(np.isinf(values), np.nan, values))
-
-
 def ratio(above: Array, below: Array | float) -> Array:
     """The quotient, NaN where the divisor is 0."""
     return np.where(np.asarray(below) != 0.0, above / below, np.nan)
+
+
+def average(total: Array, count: Array, of: Array) -> Array:
+    """Total over count; 0 where it counts none of some, NaN where there are none at all."""
+    return np.where(of > 0.0, np.where(count > 0.0, total / count, 0.0), np.nan)
+
+
+def over_losses(gains: Array, losses: Array) -> Array:
+    """Gains over losses: infinite where there are gains without a loss, NaN where there is neither."""
+    return np.where(losses != 0.0, gains / losses, np.where(gains > 0.0, np.inf, np.nan))
+
+
+def drawdown(t: Totals) -> Array:
+    """The worst fall below the peak, <= 0; 0 where it is rounding."""
+    worst = t["drawdown"]
+    return np.where(worst < -float(t.terms.rounding) / t.capital, worst, 0.0)
+
+
+def longest_drawdown(t: Totals) -> Array:
+    """Most bars below a peak, one that lasts to the end included."""
+    return np.maximum(t["longest_drawdown"], t["since_peak"])
+
+
+def calmar(t: Totals) -> Array:
+    """Growth a year over the worst fall."""
+    return over_losses(cagr(t), -drawdown(t))
+
+
+def recovery_factor(t: Totals) -> Array:
+    """Growth over the worst fall."""
+    return over_losses(total_return(t), -drawdown(t))
 
 
 def spread(total: Array, squares: Array, count: Array | int) -> Array:
@@ -106,20 +143,19 @@ def sortino(t: Totals) -> Array:
     """Annualised mean over downside deviation of the returns."""
     downside = np.sqrt(t["downside_squares"] / t.periods)
     defined = np.where(variance(t) > 0.0, downside, np.nan)
-    return solvent(t, ratio(t["return_sum"] / t.periods, defined) * np.sqrt(t.periods_per_year))
+    return solvent(t, over_losses(t["return_sum"] / t.periods, defined) * np.sqrt(t.periods_per_year))
 
 
 def cagr(t: Totals) -> Array:
     """Growth a year."""
     growth = solvent(t, final(t)) / t.capital
     # one lane after the other: a vector power may round differently at another place in the array
-    yearly = np.array([np.float64(g) ** (1.0 / t.years) - 1.0 for g in growth])
-    return np.where(np.isfinite(yearly), yearly, np.nan)
+    return np.array([np.float64(g) ** (1.0 / t.years) - 1.0 for g in growth])
 
 
 def omega(t: Totals) -> Array:
     """Sum of positive over sum of negative returns."""
-    return solvent(t, ratio(t["gain_sum"], -t["loss_sum"]))
+    return solvent(t, over_losses(t["gain_sum"], -t["loss_sum"]))
 
 
 def _central(t: Totals) -> tuple[Array, Array, Array]:
@@ -154,7 +190,8 @@ def kurtosis(t: Totals) -> Array:
 
 def ulcer_index(t: Totals) -> Array:
     """Root mean square of the falls below the peak at the ends of periods."""
-    return solvent(t, np.sqrt(t["fall_squares"] / t.periods))
+    found = np.sqrt(t["fall_squares"] / t.periods)
+    return solvent(t, np.where(found > float(t.terms.rounding) / t.capital, found, 0.0))
 
 
 def beta(t: Totals) -> Array:

@@ -3,17 +3,22 @@
 The order of events is the honest one: the open comes first, so a gap through the stop fills at the open; where one bar
 touches both levels the stop is taken first, for the order inside a bar is unknowable; a target is a resting order and
 fills at its level, never better. A position opened at an open can be stopped in that bar, one opened at a close cannot.
+Levels of an instrument are prices that it trades at: the worse tick for the trader.
 """
 
 from typing import NamedTuple
 
 from kernels.fills import Fill
+from kernels.portfolio import Terms
 from kernels.values import (
+    ROUNDING,
     Number,
     Truth,
     Value,
     absolute,
+    floor,
     isnan,
+    known,
     logical_and,
     logical_not,
     logical_or,
@@ -44,23 +49,38 @@ def distance(fraction: Number | None) -> Number:
     return NAN if fraction is None else where(fraction > 0.0, fraction, NAN)
 
 
-def levels_after(levels: Levels, fill: Fill, distances: Distances) -> Levels:
+def levels_after(levels: Levels, fill: Fill, distances: Distances, terms: Terms) -> Levels:
     """The levels after a fill: new where a round trip begins, measured from the fill's price; moved with a roll by
     the difference between the contracts; otherwise as they were.
     """
     return Levels(
-        stop=_level(levels.stop, fill, distances.stop, -1.0),
-        goal=_level(levels.goal, fill, distances.goal, 1.0),
+        stop=_level(levels.stop, fill, distances.stop, -1.0, terms),
+        goal=_level(levels.goal, fill, distances.goal, 1.0, terms),
     )
 
 
-def _level(level: Number, fill: Fill, fraction: Number, side: float) -> Number:
+def _level(level: Number, fill: Fill, fraction: Number, side: float, terms: Terms) -> Number:
     if isinstance(fraction, float) and fraction != fraction:
         return level
-    price, rolled = fill.bar.open, logical_and(fill.bar.executable, fill.bar.rolled)
-    away = absolute(price) * fraction * side
-    kept = where(rolled, level + (price - fill.bar.old_price), level)
-    return where(fill.opens, where(fill.desired > 0.0, price + away, price - away), kept)
+    price, rolled, long = fill.bar.open, logical_and(fill.bar.executable, fill.bar.rolled), fill.desired > 0.0
+    moved = level + (price - fill.bar.old_price)
+    if known(terms.tick, 0.0):
+        away = absolute(price) * fraction * side
+        return where(fill.opens, where(long, price + away, price - away), where(rolled, moved, level))
+    ticks = price * (terms.tick_parts / terms.tick)
+    opened = _worse_tick(ticks, absolute(ticks) * (fraction * side), long, terms)
+    carried = _worse_tick(moved * (terms.tick_parts / terms.tick), 0.0, long, terms)
+    return where(fill.opens, opened, where(rolled, carried, level))
+
+
+def _worse_tick(ticks: Number, away: Number, long: Truth, terms: Terms) -> Number:
+    """The price so many ticks ``away`` from ``ticks``, in favour of the position where above 0, at a whole tick: below it
+    for a long, which sells there, above it for a short; what is whole but for rounding is whole.
+    """
+    slack = absolute(ticks) * ROUNDING
+    counted = floor(where(long, ticks + slack, slack - ticks) + away)
+    price = where(long, counted, -counted) * terms.tick
+    return price if known(terms.tick_parts, 1.0) else price / terms.tick_parts
 
 
 def touched(
@@ -90,7 +110,11 @@ def _absent(level: Number) -> bool:
 
 
 class Block(NamedTuple):
-    """After a stop: ``target`` is the one in force then (NaN: free to enter), ``held`` 1 once a hold was seen since."""
+    """After a stop: ``target`` is the one in force then (NaN: free to enter).
+
+    ``held``: 1 where the newest decision to arrive was a hold, or while blocked any since the one at the stop, that one
+    included.
+    """
 
     target: Number
     held: Number
@@ -105,14 +129,13 @@ def after_decision(block: Block, target: Number, given: Truth) -> Block:
     if isinstance(given, bool):
         return Block(where(free, NAN, block.target), block.held)
     free = free | (given & (block.held > 0.0))
-    held = where(free, 0.0, where(given, block.held, 1.0))
+    held = where(given, where(free, 0.0, block.held), 1.0)
     return Block(where(free, NAN, block.target), held)
 
 
-def after_stop(block: Block, hit: Truth, target: Number, given: Truth) -> Block:
+def after_stop(block: Block, hit: Truth, target: Number) -> Block:
     """The block after a bar in which the position may have been stopped under that target."""
-    held = block.held if isinstance(given, bool) else where(hit, 0.0, block.held)
-    return Block(where(hit, target, block.target), held)
+    return block._replace(target=where(hit, target, block.target))
 
 
 def allowed(block: Block, target: Number) -> Number:

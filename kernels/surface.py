@@ -64,7 +64,7 @@ def stability(table: pd.DataFrame, parameters: Sequence[str], metric: str, rows:
 
     Columns: ``row``, the parameters, the metric, ``neighbours`` (how many have a value), ``mean``, ``worst`` and ``best``
     of them, and ``lead``: the metric less the neighbours' mean, in the direction in which more is better. A peak that no
-    neighbour shares has a large lead. NaN without neighbours.
+    neighbour shares has a large lead, one whose neighbours are all as infinite as it none. NaN without neighbours.
     """
     _require(table, parameters, metric)
     names = ["row", metric, "neighbours", "mean", "worst", "best", "lead"]
@@ -75,8 +75,9 @@ def stability(table: pd.DataFrame, parameters: Sequence[str], metric: str, rows:
         around = neighbours(table, parameters, int(row))[metric].to_numpy(dtype=np.float64)
         around = around[~np.isnan(around)] * sign
         own = float(table[metric].iloc[int(row)])
-        mean, worst, best = (around.mean(), around.min(), around.max()) if len(around) else (float("nan"),) * 3
-        found.append((int(row), own, len(around), sign * mean, sign * worst, sign * best, sign * own - mean))
+        mean, worst, best = (_mean(around), around.min(), around.max()) if len(around) else (float("nan"),) * 3
+        lead = 0.0 if sign * own == mean else sign * own - mean
+        found.append((int(row), own, len(around), sign * mean, sign * worst, sign * best, lead))
     frame = pd.DataFrame(found, columns=names)
     chosen = table[list(parameters)].iloc[frame["row"].to_numpy()].reset_index(drop=True)
     return pd.concat([frame[["row"]], chosen, frame[names[1:]]], axis=1)
@@ -86,6 +87,12 @@ def _require_own_names(parameters: Sequence[str], table: str, columns: Sequence[
     for name in parameters:
         if name in columns:
             raise MetricError(f"{name!r} is a parameter of the sweep and a column of {table}: rename the parameter")
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    """The mean; NaN where values at both infinite ends have none."""
+    with np.errstate(invalid="ignore"):
+        return float(values.mean())
 
 
 def _require(table: pd.DataFrame, parameters: Sequence[str], metric: str, *axes: str) -> None:

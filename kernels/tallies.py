@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kernels.fills import Fill
 from kernels.portfolio import Terms, exit_price, money, trading_costs
-from kernels.values import Number, Truth, absolute, isnan, logical_and, logical_not, where
+from kernels.values import Number, Truth, absolute, known, logical_and, logical_not, where
 
 Tallies = Mapping[str, Number]
 
@@ -19,7 +19,7 @@ _FROM_ZERO = (
     "block_sum", "block_squares",
     "return_sum", "return_squares", "return_cubes", "return_fourths", "gain_sum", "loss_sum", "downside_squares",
     "gains", "best_return", "worst_return", "benchmark_sum", "benchmark_squares", "benchmark_product",
-    "age", "held_bars", "contracts_traded", "notional_traded", "fills",
+    "age", "held_bars", "contracts_traded", "notional_traded", "fills", "rounded",
     "trades", "wins", "losses", "won", "lost", "trade_squares", "trade_returns", "worth",
 )  # fmt: skip
 
@@ -27,8 +27,8 @@ _FROM_ZERO = (
 class Moment(NamedTuple):
     """One bar as the tallies see it: its fills in order, then position and equity (money) at the close.
 
-    ``period_end``: whether a return period (a session, or every bar) ends with this bar. ``benchmark``: level of buy and
-    hold at this close and at the close before, and whether the account runs from the window's first bar.
+    ``period_end``: whether a return period (a session, or every bar) ends with this bar. ``benchmark``: the return of buy
+    and hold over the period that ends. ``rounded``: whether the bar's target was rounded to no contract.
     """
 
     fills: tuple[Fill, ...]
@@ -36,7 +36,8 @@ class Moment(NamedTuple):
     equity: Number
     capital: Number
     period_end: Truth
-    benchmark: tuple[Number, Number, bool]
+    benchmark: Number
+    rounded: Truth = False
 
 
 def start(capital: float) -> dict[str, float]:
@@ -48,7 +49,6 @@ def start(capital: float) -> dict[str, float]:
         **dict.fromkeys(_FROM_ZERO, 0.0),
         "best_return": -math.inf,
         "worst_return": math.inf,
-        "benchmark_opening": float("nan"),
     }
 
 
@@ -60,25 +60,26 @@ def step(tallies: Tallies, moment: Moment, terms: Terms, *, falls: bool = False)
         running |= _round_trip(running, fill, moment.capital, terms)
     return {
         **running,
-        **_drawdown(tallies, moment, falls=falls),
+        **_drawdown(tallies, moment, terms, falls=falls),
         **_falls(tallies, moment),
-        **_returns(tallies, moment),
-        **_shape(tallies, moment),
-        **_benchmark(tallies, moment),
+        **_returns(tallies, moment, terms),
+        **_shape(tallies, moment, terms),
+        **_benchmark(tallies, moment, terms),
         **_exposure(running, moment),
     }
 
 
-def _drawdown(tallies: Tallies, moment: Moment, *, falls: bool) -> dict[str, Number]:
+def _drawdown(tallies: Tallies, moment: Moment, terms: Terms, *, falls: bool) -> dict[str, Number]:
     """Highest equity so far, the capital included, the worst equity / peak - 1, and the longest time between touches of
-    the peak, in bars, at every bar's close; a fall that lasts to the end is ``since_peak`` alone.
+    the peak, in bars, at every bar's close; a fall that lasts to the end is ``since_peak`` alone. What is rounding of the
+    worst fall the metrics take off (``kernels.statistics.drawdown``).
     """
     peak, worst = where(moment.equity > tallies["peak"], moment.equity, tallies["peak"]), tallies["drawdown"]
     # a fall that is not within a millionth of the worst one needs no division, the dearest operation of a bar
     near = True if falls else moment.equity < (worst + 1.000001) * peak
     fall = moment.equity / peak - 1.0
     since, longest = tallies["since_peak"], tallies["longest_drawdown"]
-    below = moment.equity < peak
+    below = moment.equity < (peak if known(terms.rounding, 0.0) else peak - terms.rounding)
     lasted = since + 1.0
     recovered = logical_not(below) & ((since > 0.0) & (lasted > longest))
     return {
@@ -107,20 +108,20 @@ def _falls(tallies: Tallies, moment: Moment) -> dict[str, Number]:
     }
 
 
-def _gain(tallies: Tallies, moment: Moment) -> tuple[Number, Truth]:
-    """(simple return of the period that ends, whether one ends and the equity moved): a flat account adds nothing, and
-    division by a GPU is slow for 0.
+def _gain(tallies: Tallies, moment: Moment, terms: Terms) -> tuple[Number, Truth]:
+    """(simple return of the period that ends, whether one ends and the equity moved by more than rounding): a flat
+    account adds nothing, and division by a GPU is slow for 0.
     """
     change = moment.equity - tallies["period_equity"]
-    return change / tallies["period_equity"], logical_and(moment.period_end, change != 0.0)
+    return change / tallies["period_equity"], logical_and(moment.period_end, absolute(change) > terms.rounding)
 
 
-def _returns(tallies: Tallies, moment: Moment) -> dict[str, Number]:
+def _returns(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Number]:
     """Simple returns of whole periods: profit over the equity at the period's start, the first one over the capital.
 
     The ``block`` tallies are set to 0 from outside between blocks of periods (``kernels.block_sums``).
     """
-    gain, moved = _gain(tallies, moment)
+    gain, moved = _gain(tallies, moment, terms)
     square = gain * gain
     lost = logical_and(moved, gain < 0.0)
     return {
@@ -133,11 +134,11 @@ def _returns(tallies: Tallies, moment: Moment) -> dict[str, Number]:
     }
 
 
-def _shape(tallies: Tallies, moment: Moment) -> dict[str, Number]:
+def _shape(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Number]:
     """Third and fourth powers, sums of gains and of losses, best and worst of the returns; ``gains`` counts those
     above 0.
     """
-    gain, moved = _gain(tallies, moment)
+    gain, moved = _gain(tallies, moment, terms)
     square = gain * gain
     won, lost = logical_and(moved, gain > 0.0), logical_and(moved, gain < 0.0)
     flat = where(moved, gain, 0.0)
@@ -155,20 +156,11 @@ def _shape(tallies: Tallies, moment: Moment) -> dict[str, Number]:
     }
 
 
-def _benchmark(tallies: Tallies, moment: Moment) -> dict[str, Number]:
+def _benchmark(tallies: Tallies, moment: Moment, terms: Terms) -> dict[str, Number]:
     """Returns of buy and hold over the same periods, their squares, and their products with the account's."""
-    level, before, from_first = moment.benchmark
-    state = tallies["benchmark_opening"]
-    if moment.period_end is True and not from_first:
-        opening, following = before, state
-    else:
-        opening = where(isnan(state), level if from_first else before, state)
-        following = where(moment.period_end, level, opening)
-    benchmark = level / opening - 1.0
-    gain, moved = _gain(tallies, moment)
-    ends = moment.period_end
+    benchmark, ends = moment.benchmark, moment.period_end
+    gain, moved = _gain(tallies, moment, terms)
     return {
-        "benchmark_opening": following,
         "benchmark_sum": where(ends, tallies["benchmark_sum"] + benchmark, tallies["benchmark_sum"]),
         "benchmark_squares": where(
             ends, tallies["benchmark_squares"] + benchmark * benchmark, tallies["benchmark_squares"]
@@ -180,8 +172,11 @@ def _benchmark(tallies: Tallies, moment: Moment) -> dict[str, Number]:
 
 
 def _exposure(tallies: Tallies, moment: Moment) -> dict[str, Number]:
-    """Bars of the open round trip with a position at the close, and equity summed for its mean."""
+    """Bars of the open round trip with a position at the close, equity summed for its mean, and the bars whose target was
+    rounded to no contract.
+    """
     return {
+        "rounded": where(moment.rounded, tallies["rounded"] + 1.0, tallies["rounded"]),
         "age": where(moment.position != 0.0, tallies["age"] + 1.0, 0.0),
         "equity_sum": tallies["equity_sum"] + moment.equity,
     }
@@ -214,13 +209,15 @@ def _round_trip(tallies: Tallies, fill: Fill, capital: Number, terms: Terms) -> 
 
     A round trip runs from flat or from a change of side to flat or a change of side; adding, reducing and rolling
     stay inside it. ``worth`` is profit - costs at the last closing fill, that fill's cost included: the round trip
-    gained the difference. In a reversal the closing leg pays for the old round trip, the opening leg for the new one.
-    ``trade_returns`` sums gains over the equity at the closing fill before, the last time the account was flat.
+    gained the difference, or nothing where that is rounding. In a reversal the closing leg pays for the old round trip,
+    the opening leg for the new one. ``trade_returns`` sums gains over the equity at the closing fill before, the last time
+    the account was flat.
     """
     held = absolute(fill.before.position)
     closing_costs = trading_costs(held, money(held * absolute(exit_price(fill.bar)), terms), terms)
     worth = fill.profit(terms) - fill.before.costs - closing_costs
-    gain, closed = worth - tallies["worth"], fill.closes
+    difference, closed = worth - tallies["worth"], fill.closes
+    gain = where(absolute(difference) > terms.rounding, difference, 0.0)
     won, lost = logical_and(closed, gain > 0.0), logical_and(closed, gain < 0.0)
     share = gain / (capital + tallies["worth"])
     return {

@@ -22,6 +22,10 @@ Truth: TypeAlias = Any
 """A bool, a bool array or a traced ``Value`` of type bool."""
 
 
+ROUNDING = 2.0**-40
+"""What float64 sums and products may be off by, as a part of what went into them: 8,192 times the rounding of one."""
+
+
 class Value(Refusals):
     """One node of a traced computation: ``op`` over ``operands``, with a leaf's content in ``detail``; ``type`` f64 or
     bool.

@@ -10,7 +10,7 @@ _FORMS = {
 SHOWN = ("net_profit", "sharpe", "max_drawdown", "trades")
 
 
-def figures_line(metrics: Mapping[str, float | None], names: Iterable[str] = SHOWN) -> str:
-    """The named metrics in one line; those that are undefined (None) or not there are left out."""
-    found = ((name, metrics.get(name)) for name in names)
+def figures_line(metrics: Mapping[str, float | str | None], names: Iterable[str] = SHOWN) -> str:
+    """The named metrics in one line; those that are undefined (None) or not there are left out, infinite ones come as text."""
+    found = ((name, float(value) if isinstance(value := metrics.get(name), str) else value) for name in names)
     return "  ".join(f"{name} {value:{_FORMS.get(name, '.4g')}}" for name, value in found if value is not None)

@@ -4,7 +4,6 @@ Beside it stands the probability that choosing it overfits (PBO), where the vali
 """
 
 import json
-import math
 import sys
 from dataclasses import asdict
 from typing import Any
@@ -16,6 +15,7 @@ from pipelines.errors import ExitCode
 from pipelines.execution.running import Request, done, recorded, request, run_graph
 from pipelines.execution.task_execution import Outcome
 from pipelines.graphs.graph import Graph, task_name
+from pipelines.report.document import ranked_value
 from pipelines.steps.selecting import SelectionOverfitting
 from pipelines.steps.sweep_summary import NUMBER
 from pipelines.steps.sweeping import StrategyRanking
@@ -68,13 +68,15 @@ def _best(asked: Request) -> list[dict[str, Any]]:
     return found
 
 
-def _metrics(ranking: StrategyRanking) -> dict[str, float | None]:
-    """The best combination's metrics; an undefined one is None, and there are none where no combination has a value."""
+def _metrics(ranking: StrategyRanking) -> dict[str, float | str | None]:
+    """The best combination's metrics; an undefined one is None, an infinite one text, and there are none where no
+    combination has a value.
+    """
     if not ranking.best:
         return {}
     row = ranking.table.iloc[0]
     names = [name for name in ranking.table.columns if name not in (NUMBER, *ranking.parameters)]
-    return {name: float(row[name]) if math.isfinite(row[name]) else None for name in names}
+    return {name: ranked_value(float(row[name])) for name in names}
 
 
 def _document(

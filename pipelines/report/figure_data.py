@@ -81,19 +81,21 @@ def _dates(panel: Any, part: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def heat_map(ranking: Mapping[str, Any], name: str, shape: Shape) -> str:
-    """Validation metric over the first two parameters, best over the others; the best cell is framed."""
+    """Validation metric over the first two parameters, best over the others; the best cell is framed. An infinite cell has
+    the colour of the scale's end.
+    """
     chart = ranking["heat_map"]
     cells = np.array([[np.nan if value is None else value for value in row] for row in chart["values"]], dtype=float)
     rows = len(chart["y"]["values"])
     height = 70.0 + min(max(rows * 22.0, 60.0), 320.0)
     canvas = Canvas(_map_shape(shape), height)
     panel = canvas.panel(62.0, 66.0, 26.0, 44.0)
-    limit = float(np.nanmax(np.abs(cells))) if np.isfinite(cells).any() else 1.0
+    limit = float(np.abs(cells[np.isfinite(cells)]).max(initial=0.0)) or 1.0
     image = panel.imshow(
-        np.ma.masked_invalid(cells),
+        np.ma.masked_invalid(np.clip(cells, -limit, limit)),
         cmap=DIVERGING,
-        vmin=-(limit or 1.0),
-        vmax=limit or 1.0,
+        vmin=-limit,
+        vmax=limit,
         aspect="auto",
         origin="lower",
         interpolation="none",

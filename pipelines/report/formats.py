@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 UNDEFINED = "undefined"
 MINUS = "\N{MINUS SIGN}"
+INFINITE = {"Infinity": "infinite", "-Infinity": f"{MINUS}infinite"}
+"""Texts of a ranking's infinite numbers, which JSON has no word for."""
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥"}
 
 
@@ -38,11 +40,14 @@ _UNITS: dict[str, Callable[[float, str], str]] = {
 }
 
 
-def number(value: float | int | None, unit: str, currency: str = "USD") -> str:
+def number(value: float | str | None, unit: str, currency: str = "USD") -> str:
     """Text of `value` in `unit`, a name in the table of units (money, fraction, ratio, count, ...).
 
-    None, NaN and infinities give "undefined". Negative numbers carry a true minus sign; what rounds to zero, none.
+    "Infinity", as a ranking's document says it, gives "infinite"; None, NaN and infinities give "undefined". Negative
+    numbers carry a true minus sign; what rounds to zero, none.
     """
+    if isinstance(value, str):
+        return INFINITE[value]
     if value is None or not math.isfinite(value):
         return UNDEFINED
     return _UNITS[unit](float(value), currency)

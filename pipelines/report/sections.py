@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipelines.report.document import finite
+from pipelines.report.document import finite, ranked_value
 from pipelines.report.errors import ReportError
 from pipelines.report.types import Ranking
 from pipelines.steps.selecting import SelectionOverfitting
@@ -100,8 +100,11 @@ def ranking_section(strategy: str, ranking: Ranking) -> dict[str, Any]:
         "combinations": ranking.trials,
         "undefined": ranking.undefined,
         "positive": ranking.positive,
-        "median": finite(ranking.median),
-        "best_rows": records(shown.head(BEST_ROWS)),
+        "median": ranked_value(ranking.median),
+        "best_rows": [
+            {str(name): ranked_value(value) if isinstance(value, float) else plain(value) for name, value in row.items()}
+            for row in shown.head(BEST_ROWS).to_dict("records")
+        ],
         "heat_map": heat_map(ranking),
     }
 
@@ -109,7 +112,8 @@ def ranking_section(strategy: str, ranking: Ranking) -> dict[str, Any]:
 def heat_map(ranking: Ranking) -> dict[str, Any] | None:
     """Best value of the metric on the grid of the first two parameters (one: a single row); None without parameters.
 
-    `values` [y][x] is None where every combination of the cell is undefined; `best` is [x index, y index].
+    `values` [y][x] is None where every combination of the cell is undefined, text where it is infinite; `best` is [x index,
+    y index].
     """
     if not ranking.parameters:
         return None
@@ -120,13 +124,13 @@ def heat_map(ranking: Ranking) -> dict[str, Any] | None:
     cells[tuple(np.searchsorted(axis, key) for axis, key in zip(axes, keys, strict=True))] = ranking.cells["value"]
     axes = [[int(value) if value.is_integer() else value for value in axis.tolist()] for axis in axes]
     best = None
-    if np.isfinite(cells).any():
+    if not np.isnan(cells).all():
         place = np.nanargmax(cells if ranking.more_is_better else -cells)
         best = [int(index) for index in np.unravel_index(place, cells.shape)]
     return {
         "x": {"name": names[0], "values": axes[0]},
         "y": {"name": names[1], "values": axes[1]} if len(names) > 1 else {"name": "", "values": [""]},
-        "values": [[plain(cell) for cell in row] for row in cells.T],
+        "values": [[ranked_value(float(cell)) for cell in row] for row in cells.T],
         "best": best,
     }
 

@@ -22,6 +22,8 @@ DROPPED_BITS = 42
 CELLS = 100
 """Most values of a heat map's axis: of a finer one neighbouring values share a cell."""
 
+_INFINITE = int(np.array(np.inf).view(np.int64))
+
 Axes = Sequence[tuple[float, ...]]
 
 
@@ -30,7 +32,8 @@ class SweepSummary:
     """`best`: the best combinations by the metric, best first, NUMBER, parameters, metrics; ties go to the lower number.
 
     `combinations` were tried, for `undefined` of which the metric has no value; `positive` have one above 0. `values` and
-    `sharpes` (bucket int64, count int64) are the distributions of the metric and of the Sharpe ratio; see `middle`.
+    `sharpes` (bucket int64, count int64) are the distributions of the metric, infinite values included, and of the Sharpe
+    ratio; see `middle`.
     `cells` (x, y, value) is the best value of the metric, NaN where there is none, over the first two parameters.
     """
 
@@ -46,14 +49,14 @@ class SweepSummary:
 def summary(table: pd.DataFrame, parameters: Sequence[str], axes: Axes, metric: str, keep: int) -> SweepSummary:
     """Summarise combinations: NUMBER, parameters, metrics. `axes` are all values of each parameter in the search."""
     scores = table[metric].to_numpy(dtype=np.float64)
-    finite = scores[np.isfinite(scores)]
+    defined = scores[~np.isnan(scores)]
     sharpes = table["sharpe"].to_numpy(dtype=np.float64) if "sharpe" in table else np.empty(0)
     return SweepSummary(
         best=_best(table, metric, keep),
         combinations=len(table),
-        undefined=len(scores) - len(finite),
-        positive=int((finite > 0.0).sum()),
-        values=_counted(finite),
+        undefined=len(scores) - len(defined),
+        positive=int((defined > 0.0).sum()),
+        values=_counted(defined),
         sharpes=_counted(sharpes[np.isfinite(sharpes)]),
         cells=_cells(table, parameters, axes, metric),
     )
@@ -78,16 +81,16 @@ def joined(parts: Sequence[SweepSummary], metric: str, keep: int) -> SweepSummar
 
 
 def bucket(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The bucket of each finite value: sign, exponent and 10 bits of the mantissa, in the order of the values."""
+    """The bucket of each value that is not NaN: sign, exponent and 10 bits of the mantissa, in the order of the values."""
     bits = np.abs(values).view(np.int64) >> DROPPED_BITS
     return np.where(values < 0.0, -1 - bits, bits)
 
 
 def middle(buckets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The value in the middle of each bucket: within 0.05 % of all that fall into it."""
+    """The value in the middle of each bucket: within 0.05 % of all that fall into it; infinite values are their bucket's."""
     negative = buckets < 0
     bits = np.where(negative, -1 - buckets, buckets) << DROPPED_BITS
-    half = np.where(bits == 0, 0, 1 << (DROPPED_BITS - 1))
+    half = np.where((bits == 0) | (bits == _INFINITE), 0, 1 << (DROPPED_BITS - 1))
     values = (bits | half).view(np.float64)
     found: NDArray[np.float64] = np.where(negative, -values, values)
     return found
@@ -110,8 +113,7 @@ def better(metric: str) -> bool:
 def _best(table: pd.DataFrame, metric: str, keep: int) -> pd.DataFrame:
     table = table.sort_values(NUMBER, kind="stable", ignore_index=True)
     scores = table[metric].to_numpy(dtype=np.float64)
-    order = ranking(metric, np.where(np.isfinite(scores), scores, np.nan))[:keep]
-    return table.iloc[order].reset_index(drop=True)
+    return table.iloc[ranking(metric, scores)[:keep]].reset_index(drop=True)
 
 
 def _counted(values: NDArray[np.float64]) -> pd.DataFrame:
@@ -127,8 +129,7 @@ def _cells(table: pd.DataFrame, parameters: Sequence[str], axes: Axes, metric: s
     pairs = list(zip(parameters, axes, strict=True))[:2]
     places = [_coarse(table[name].to_numpy(dtype=np.float64), axis) for name, axis in pairs]
     places += [np.zeros(len(table))] * (2 - len(places))
-    scores = table[metric].to_numpy(dtype=np.float64)
-    values = np.where(np.isfinite(scores), scores, np.nan)
+    values = table[metric].to_numpy(dtype=np.float64)
     return _best_cells(pd.DataFrame({"x": places[0], "y": places[1], "value": values}), metric)
 
 

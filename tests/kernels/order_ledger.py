@@ -3,6 +3,7 @@ the kernels.
 """
 
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,23 +15,25 @@ class OrderLedger:
 
     def __init__(self, bars, decided, given, *, fill, delay=0, sizing="contracts", contracts=1, reserve=0.0,
                  rebalance=False, whole=True, multiplier=1.0, fee=0.0, fee_bps=0.0, slip=0.0, capital=1.0, stop=None,
-                 profit=None, first=0):  # fmt: skip
+                 profit=None, first=0, tick=None):  # fmt: skip
         self.bars, self.decided, self.given, self.fill, self.delay = bars, decided, given, fill, delay
         self.sizing, self.contracts, self.reserve, self.rebalance = sizing, contracts, reserve, rebalance
         self.whole, self.multiplier, self.fee, self.fee_bps, self.slip = whole, multiplier, fee, fee_bps, slip
-        self.stop, self.profit, self.first = stop, profit, first
+        self.stop, self.profit, self.first, self.tick = stop, profit, first, tick
         self.capital = self.cash = capital
         self.position = self.sized = 0.0
         self.levels = (math.nan, math.nan)
-        self.blocked = None  # [target at the stop, whether a hold was seen since]
+        self.blocked = None  # [target at the stop, whether a hold was in force then or seen since]
+        self.held = False  # whether the newest decision to arrive was a hold
+        self.too_small = 0
         self.fees = self.notional = self.paid_slippage = 0.0
         self.fills, self.trips, self.flow, self.age, self.ages = 0, [], 0.0, 0, []
         self.shares, self.flat_equity = [], capital
 
     def trade(self, to, price):
         quantity = to - self.position
-        if quantity == 0:
-            return
+        if abs(quantity) <= 1e-11 * abs(self.position):
+            return  # nothing but rounding
         if self.position * to < 0:
             self.fills -= 1  # a reversal is one fill, booked in two parts
             self.trade(0.0, price)
@@ -46,7 +49,7 @@ class OrderLedger:
         if self.position == 0:
             side = 1 if to > 0 else -1
             away = [abs(price) * d if d is not None and d > 0 else math.nan for d in (self.stop, self.profit)]
-            self.levels = (price - side * away[0], price + side * away[1])
+            self.levels = tuple(self.order(level, side) for level in (price - side * away[0], price + side * away[1]))
         if to == 0:
             self.trips.append(self.flow)
             self.shares.append(self.flow / self.flat_equity)
@@ -55,10 +58,19 @@ class OrderLedger:
             self.flow, self.age = 0.0, 0
         self.position = to
 
+    def order(self, level, side):
+        """The tick at which an order that ends the position can rest: a sale at most at its level, a purchase at least."""
+        if self.tick is None or math.isnan(level):
+            return level
+        tick = Fraction(str(self.tick))
+        ticks = Fraction(level).limit_denominator(10**8) / tick  # a level is a decimal number
+        return float(tick * (math.floor(ticks) if side > 0 else math.ceil(ticks)))
+
     def roll(self, old, opened, to):
         """Out of the old contract whole, into the new one."""
         if self.position * to > 0:
-            self.levels = tuple(level + (opened - old) for level in self.levels)
+            side = 1 if to > 0 else -1
+            self.levels = tuple(self.order(level + (opened - old), side) for level in self.levels)
             levels, keep = self.levels, (self.flow, self.age, len(self.trips), self.flat_equity)
             self.trade(0.0, old)
             self.trade(to, opened)
@@ -75,7 +87,7 @@ class OrderLedger:
 
     def size(self, target, price):
         if self.sizing == "contracts":
-            return float(np.trunc(target * self.contracts)) + 0.0
+            return float(math.trunc(Fraction(str(target)) * self.contracts))
         if self.sizing == "units":
             return target * self.contracts
         if target == self.sized and not self.rebalance:
@@ -86,7 +98,13 @@ class OrderLedger:
             self.open_value, 0.0
         )
         size = target * worth * (1 - self.reserve) / (price * self.multiplier)
-        return float(np.trunc(size)) + 0.0 if self.whole else size
+        return float(math.trunc(Fraction(size).limit_denominator(10**9))) if self.whole else size
+
+    def sized_for(self, target, price, ruined):
+        """Contracts wanted; what asks for some and gets none because contracts are whole is counted."""
+        to = 0.0 if ruined else self.size(target, price)
+        self.too_small += bool(self.whole and self.sizing != "units" and not ruined and target and not to)
+        return to
 
     def arriving(self, bar):
         came_from = bar - self.delay - (0 if self.fill == "close" else 1)
@@ -103,7 +121,8 @@ class OrderLedger:
                 self.blocked = None
             else:
                 self.blocked[1] = self.blocked[1] or not given
-                return 0.0
+                target = 0.0
+        self.held = not given
         return target
 
     def stopped(self, row):
@@ -148,7 +167,7 @@ class OrderLedger:
                 return
             if rolls:
                 self.open_value = self.cash + self.position * pending * self.multiplier
-            to = 0.0 if ruined else self.size(target, row.open)
+            to = self.sized_for(target, row.open, ruined)
             if rolls:
                 self.roll(pending, row.open, to)
             else:
@@ -164,14 +183,14 @@ class OrderLedger:
         target = self.wanted(bar)
         if row.masked:
             return
-        self.trade(0.0 if ruined else self.size(target, row.close), row.close)
+        self.trade(self.sized_for(target, row.close, ruined), row.close)
         self.sized = target
 
     def check(self, row, target):
         price = self.stopped(row)
         if price is not None:
             self.trade(0.0, price)
-            self.blocked, self.sized = [target, False], 0.0
+            self.blocked, self.sized = [target, self.held], 0.0
 
 
 def ohlc(bars: pd.DataFrame, seed: int) -> pd.DataFrame:

@@ -16,7 +16,10 @@ from kernels.values import ExpressionError
 from tests.kernels.order_ledger import OrderLedger, ohlc
 
 CONTRACT = Instrument("X", tick_size=0.25, multiplier=50.0, fee_per_contract=2.1)
-TRADES = ["trades", "open_trades", "fills", "win_rate", "expectancy", "avg_trade", "holding_time", "fees", "slippage"]
+TRADES = [
+    "trades", "open_trades", "fills", "win_rate", "expectancy", "avg_trade", "holding_time", "fees", "slippage",
+    "rounded_to_zero",
+]  # fmt: skip
 
 
 @settings(max_examples=120, deadline=None, derandomize=True)
@@ -31,20 +34,22 @@ TRADES = ["trades", "open_trades", "fills", "win_rate", "expectancy", "avg_trade
     masks=st.integers(0, 12),
     first=st.integers(0, 9),
     rebalance=st.booleans(),
+    contracts=st.sampled_from([3, 100]),
 )
 def test_account_equals_an_order_ledger(
-    random_bars, seed, fill, delay, sizing, stop, profit, rolls, masks, first, rebalance
+    random_bars, seed, fill, delay, sizing, stop, profit, rolls, masks, first, rebalance, contracts
 ):
     bars = ohlc(random_bars(seed, bars=70, rolls=rolls, masks=masks), seed)
     draw = np.random.default_rng(seed)
-    bars["target"] = draw.choice([-1.0, -0.5, 0.0, 0.5, 1.0, np.nan], 70, p=[0.2, 0.1, 0.1, 0.1, 0.2, 0.3])
+    targets = [-1.0, -0.57, -0.5, 0.0, 0.29, 0.5, 1.0, np.nan]
+    bars["target"] = draw.choice(targets, 70, p=[0.15, 0.05, 0.1, 0.1, 0.05, 0.1, 0.15, 0.3])
     whole = sizing != "fractions"
     sized = "equity" if sizing == "fractions" else sizing
     rebalance = rebalance and sized == "equity"
     reserve = 0.25 if sized == "equity" else 0.0
-    execution = Execution(fill, 3, delay, sized, reserve, rebalance)
+    execution = Execution(fill, contracts, delay, sized, reserve, rebalance)
     costs = Costs(fee_bps=0.3, fee_per_contract=0.4, slippage_ticks=1 if whole else 0)
-    instrument, capital = (CONTRACT, 3e6) if whole else (None, 1.0)
+    instrument, capital = (CONTRACT, 1e6 * contracts) if whole else (None, 1.0)
     strategy = Strategy("p", col("target"), stop_loss=stop, take_profit=profit)
     result = sweep(
         strategy, bars, instrument=instrument, costs=costs, capital=capital, execution=execution, executor="numpy",
@@ -53,10 +58,10 @@ def test_account_equals_an_order_ledger(
     trace, row = result.trace(0), result.table.iloc[0]
     decided = bars["target"].ffill().fillna(0.0).to_numpy()
     expected = OrderLedger(
-        bars, decided, bars["target"].notna().to_numpy(), fill=fill, delay=delay, sizing=sized, contracts=3,
+        bars, decided, bars["target"].notna().to_numpy(), fill=fill, delay=delay, sizing=sized, contracts=contracts,
         reserve=reserve, rebalance=rebalance, whole=whole, multiplier=50.0 if whole else 1.0,
         fee=2.5 if whole else 0.4, fee_bps=0.3, slip=12.5 if whole else 0.0, capital=capital, stop=stop,
-        profit=profit, first=first,
+        profit=profit, first=first, tick=0.25 if whole else None,
     ).run()  # fmt: skip
     np.testing.assert_allclose(trace["position"][first:], expected.position, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(trace["equity"][first:], expected.equity, rtol=1e-10)
@@ -64,6 +69,7 @@ def test_account_equals_an_order_ledger(
     assert row["trades"] == len(ledger.trips) and row["fills"] == ledger.fills
     assert row["fees"] == pytest.approx(ledger.fees, rel=1e-9)
     assert row["slippage"] == pytest.approx(ledger.paid_slippage, rel=1e-9)
+    assert row["rounded_to_zero"] == ledger.too_small
     assert row["open_trades"] == (expected.position[-1] != 0)
     if ledger.trips:
         assert row["expectancy"] == pytest.approx(np.mean(ledger.trips), rel=1e-6, abs=1e-6 * capital)

@@ -25,7 +25,7 @@ def scores(equity, capital, periods_per_year=252.0, names=RETURN_METRICS, benchm
     states, solvent = tallies.start(capital), 1.0
     levels = [1.0, *(benchmark if benchmark is not None else [1.0] * len(equity))]
     for bar, value in enumerate(np.asarray(equity, dtype=np.float64)):
-        moment = tallies.Moment((), 0.0, value, capital, True, (levels[bar + 1], levels[bar], False))
+        moment = tallies.Moment((), 0.0, value, capital, True, levels[bar + 1] / levels[bar] - 1.0)
         with np.errstate(all="ignore"):
             states = tallies.step(states, moment, FREE)
         solvent = 0.0 if value <= 0.0 else solvent
@@ -84,14 +84,18 @@ def test_a_ruined_account_has_no_return_statistics(equity):
     assert found["total_return"] == equity[-1] / 1000 - 1
 
 
-def test_a_growth_beyond_float64_is_undefined():
-    assert math.isnan(scores([300.0, 900.0], 100.0, periods_per_year=1e6)["cagr"])
+def test_a_growth_beyond_float64_is_above_any_number():
+    assert scores([300.0, 900.0], 100.0, periods_per_year=1e6)["cagr"] == math.inf
+    assert scores([50.0, 20.0], 100.0, periods_per_year=1e6)["cagr"] == -1.0
 
 
-def test_too_few_periods_and_no_losses_are_undefined():
+def test_too_few_periods_are_undefined_and_no_loss_is_infinite():
     assert math.isnan(scores([101.0], 100.0)["sharpe"])
-    found = scores([101.0, 103.0, 104.0], 100.0)
-    assert math.isnan(found["sortino"]) and math.isnan(found["calmar"]) and found["sharpe"] > 0
+    found = scores([101.0, 103.0, 104.0], 100.0, names=[*RETURN_METRICS, "omega", "recovery_factor"])
+    assert [found[name] for name in ("sortino", "calmar", "omega", "recovery_factor")] == [math.inf] * 4
+    assert found["sharpe"] > 0
+    flat = scores([100.0] * 3, 100.0, names=[*RETURN_METRICS, "omega", "recovery_factor"])
+    assert all(math.isnan(flat[name]) for name in ("sortino", "calmar", "omega", "recovery_factor"))
 
 
 @pytest.mark.parametrize("returns", ["session", "bar"])
@@ -178,6 +182,7 @@ def expected_of_account(oracle, capital, years):
         "trades": len(trips),
         "fills": oracle.fills,
         "open_trades": float(oracle.position[-1] != 0),
+        "rounded_to_zero": 0.0,  # no half of two contracts is less than one
         "fees": oracle.fees,
         "slippage": oracle.slippage,
         "final_equity": oracle.equity[-1],
@@ -207,10 +212,12 @@ def expected_against_buy_and_hold(bars, period, yearly, window, returns):
                 level += pending - mark + row.close - row.open
             mark, pending = row.close, np.nan
         levels.append(level)
-    level = pd.Series(levels[window[0] : window[1]])
+    held_at = bars["close"].where(~bars["masked"]).ffill().to_numpy()[window[0] : window[1]]
+    points = pd.DataFrame({"level": levels[window[0] : window[1]], "price": held_at})
     sessions = bars["session"].to_numpy()[window[0] : window[1]]
-    closes = level.groupby(sessions).last() if returns == "session" else level
-    held = np.diff(np.concatenate([[level[0]], closes])) / np.concatenate([[level[0]], closes[:-1]])
+    closes = points.groupby(sessions).last() if returns == "session" else points
+    before = pd.concat([points.iloc[:1], closes.iloc[:-1]])
+    held = (closes["level"].to_numpy() - before["level"].to_numpy()) / before["price"].to_numpy()
     slope, intercept = np.polyfit(held, period, 1)
     return {"beta": slope, "alpha": intercept * yearly}
 

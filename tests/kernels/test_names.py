@@ -52,7 +52,7 @@ def bars(random_bars):
 def inside(bars, contract):
     """Every name inside: inputs, states, what is recorded, the operations, and what inputs were once called."""
     plan = scored("own", bars, contract, "numpy")._plan
-    assert {source for source in plan.columns if isinstance(source, Input)} >= set(Input) - {Input.PERIOD_END}
+    assert {source for source in plan.columns if isinstance(source, Input)} >= set(Input) - {Input.PERIOD_END, Input.BUY_AND_HOLD}
     states = account_graph(plan.strategy, plan.conditions).initial
     return sorted({*ONCE, *(source.value for source in Input), *states, *RECORDED, "input", "state", "scored_window"})
 

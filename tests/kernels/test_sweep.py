@@ -291,7 +291,7 @@ def test_best_breaks_ties_by_order_and_skips_nan(random_bars, contract):
         MetricError, match=r"\(NaN for: ruined account, fewer than 2 periods, constant returns\); score"
     ):
         alone.best("sharpe")
-    with pytest.raises(MetricError, match=r"\(NaN for: no losing round trip\)"):
+    with pytest.raises(MetricError, match=r"\(NaN for: neither a gain nor a loss\)"):
         alone.best("profit_factor")
     with pytest.raises(MetricError, match="metric 'nonsense' is not in the table"):
         alone.best("nonsense")

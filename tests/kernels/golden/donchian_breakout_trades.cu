@@ -11,7 +11,7 @@ __device__ __forceinline__ size_t afresh(size_t place) {
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting3, const real setting4, const real setting5, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting3, const real setting4, const real setting5, const real setting6, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
     const int lane = blockIdx.x * blockDim.x + threadIdx.x;
     if (lane >= count) return;
     const size_t all = count;
@@ -62,15 +62,16 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v32 = setting5;
         const int v42 = s5;
         const real v51 = s9;
-        const int v55 = s6;
-        const real v58 = s7;
-        const real v63 = s8;
+        const real v54 = setting6;
+        const int v59 = s6;
+        const real v62 = s7;
+        const real v67 = s8;
         real v31 = v25;
         int v44 = v42;
-        int v57 = v55;
-        real v60 = v58;
-        real v65 = v63;
-        real v66 = v51;
+        int v61 = v59;
+        real v64 = v62;
+        real v69 = v67;
+        real v70 = v51;
         if (v24) {
             const real v26 = v13 - v15;
             const real v27 = fabs(v26);
@@ -91,17 +92,20 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v49 = v48 * v28;
             const real v50 = v47 - v49;
             const real v52 = v50 - v51;
-            const bool v53 = v52 > v11;
-            const bool v54 = v41 & v53;
-            const int v56 = v55 + 1;
-            v57 = (v54 ? v56 : v55);
-            const real v59 = v58 + v52;
-            v60 = (v54 ? v59 : v58);
-            const bool v61 = v52 < v11;
-            const bool v62 = v41 & v61;
-            const real v64 = v63 + v52;
-            v65 = (v62 ? v64 : v63);
-            v66 = (v41 ? v50 : v51);
+            const real v53 = fabs(v52);
+            const bool v55 = v53 > v54;
+            const real v56 = (v55 ? v52 : v11);
+            const bool v57 = v56 > v11;
+            const bool v58 = v41 & v57;
+            const int v60 = v59 + 1;
+            v61 = (v58 ? v60 : v59);
+            const real v63 = v62 + v56;
+            v64 = (v58 ? v63 : v62);
+            const bool v65 = v56 < v11;
+            const bool v66 = v41 & v65;
+            const real v68 = v67 + v56;
+            v69 = (v66 ? v68 : v67);
+            v70 = (v41 ? v50 : v51);
         }
         const real v33 = v23 - v31;
         const real v34 = v32 + v33;
@@ -113,10 +117,10 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         s3 = v31;
         s4 = v36;
         s5 = v44;
-        s6 = v57;
-        s7 = v60;
-        s8 = v65;
-        s9 = v66;
+        s6 = v61;
+        s7 = v64;
+        s8 = v69;
+        s9 = v70;
     }
     real* last = states + afresh(lane);
     last[0 * all] = canonical(s0);

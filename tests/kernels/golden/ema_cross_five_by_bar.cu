@@ -11,7 +11,7 @@ __device__ __forceinline__ size_t afresh(size_t place) {
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting2, const real setting3, const real setting4, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting2, const real setting3, const real setting4, const real setting5, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
     const int lane = blockIdx.x * blockDim.x + threadIdx.x;
     if (lane >= count) return;
     const size_t all = count;
@@ -63,25 +63,26 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v38 = 0x1.000010c6f7a0bp+0;
         const real v39 = v37 + v38;
         const real v47 = s6;
-        const real v50 = s8;
-        const real v54 = s9;
-        const real v60 = s10;
-        const int v68 = s11;
+        const real v50 = setting5;
+        const real v52 = s8;
+        const real v56 = s9;
+        const real v62 = s10;
+        const int v70 = s11;
         real v28 = v22;
-        int v70 = v68;
+        int v72 = v70;
         if (v21) {
             const real v23 = v10 - v12;
             const real v24 = fabs(v23);
             const real v26 = v24 * v25;
             const real v27 = v22 + v26;
             v28 = (v21 ? v27 : v22);
-            const bool v63 = v12 != v7;
-            const real v64 = v12 * v10;
-            const bool v65 = v64 <= v7;
-            const bool v66 = v63 & v65;
-            const bool v67 = v21 & v66;
-            const int v69 = v68 + 1;
-            v70 = (v67 ? v69 : v68);
+            const bool v65 = v12 != v7;
+            const real v66 = v12 * v10;
+            const bool v67 = v66 <= v7;
+            const bool v68 = v65 & v67;
+            const bool v69 = v21 & v68;
+            const int v71 = v70 + 1;
+            v72 = (v69 ? v71 : v70);
         }
         const real v30 = v20 - v28;
         const real v31 = v29 + v30;
@@ -100,21 +101,22 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             v46 = (v45 ? v43 : v37);
         }
         const real v48 = v31 - v47;
-        const bool v49 = v48 != v7;
-        real v53 = v50;
-        real v57 = v54;
-        real v62 = v60;
-        if (v49) {
-            const real v51 = v48 / v47;
-            const real v52 = v50 + v51;
-            v53 = (v49 ? v52 : v50);
-            const real v55 = v51 * v51;
-            const real v56 = v54 + v55;
-            v57 = (v49 ? v56 : v54);
-            const bool v58 = v51 < v7;
-            const bool v59 = v49 & v58;
-            const real v61 = v60 + v55;
-            v62 = (v59 ? v61 : v60);
+        const real v49 = fabs(v48);
+        const bool v51 = v49 > v50;
+        real v55 = v52;
+        real v59 = v56;
+        real v64 = v62;
+        if (v51) {
+            const real v53 = v48 / v47;
+            const real v54 = v52 + v53;
+            v55 = (v51 ? v54 : v52);
+            const real v57 = v53 * v53;
+            const real v58 = v56 + v57;
+            v59 = (v51 ? v58 : v56);
+            const bool v60 = v53 < v7;
+            const bool v61 = v51 & v60;
+            const real v63 = v62 + v57;
+            v64 = (v61 ? v63 : v62);
         }
         s0 = v5;
         s1 = v10;
@@ -124,10 +126,10 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         s5 = v36;
         s6 = v31;
         s7 = v46;
-        s8 = v53;
-        s9 = v57;
-        s10 = v62;
-        s11 = v70;
+        s8 = v55;
+        s9 = v59;
+        s10 = v64;
+        s11 = v72;
     }
     real* last = states + afresh(lane);
     last[0 * all] = canonical(s0);

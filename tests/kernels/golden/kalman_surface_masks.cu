@@ -11,7 +11,7 @@ __device__ __forceinline__ size_t afresh(size_t place) {
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting4, const real setting5, const real setting6, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting4, const real setting5, const real setting6, const real setting8, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
     const int lane = blockIdx.x * blockDim.x + threadIdx.x;
     if (lane >= count) return;
     const size_t all = count;
@@ -133,14 +133,15 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             const real v116 = s7;
             const real v117 = 0x1.000010c6f7a0bp+0;
             const real v118 = v116 + v117;
-            const real v129 = s8;
-            const real v133 = s9;
-            const real v139 = s10;
-            const int v147 = s11;
+            const real v128 = setting8;
+            const real v131 = s8;
+            const real v135 = s9;
+            const real v141 = s10;
+            const int v149 = s11;
             real v85 = v84;
             real v95 = v86;
             real v104 = v98;
-            int v149 = v147;
+            int v151 = v149;
             if (v79) {
                 const bool v82 = v80 > 0;
                 const real v83 = (v82 ? v75 : v81);
@@ -158,13 +159,13 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 const real v102 = v100 * v101;
                 const real v103 = v98 + v102;
                 v104 = (v97 ? v103 : v98);
-                const bool v142 = v84 != v81;
-                const real v143 = v84 * v83;
-                const bool v144 = v143 <= v81;
-                const bool v145 = v142 & v144;
-                const bool v146 = v97 & v145;
-                const int v148 = v147 + 1;
-                v149 = (v146 ? v148 : v147);
+                const bool v144 = v84 != v81;
+                const real v145 = v84 * v83;
+                const bool v146 = v145 <= v81;
+                const bool v147 = v144 & v146;
+                const bool v148 = v97 & v147;
+                const int v150 = v149 + 1;
+                v151 = (v148 ? v150 : v149);
             }
             const real v106 = v95 - v104;
             const real v107 = v105 + v106;
@@ -183,24 +184,25 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
                 v125 = (v124 ? v122 : v116);
             }
             real v115 = v114;
-            real v132 = v129;
-            real v136 = v133;
-            real v141 = v139;
+            real v134 = v131;
+            real v138 = v135;
+            real v143 = v141;
             if (v113) {
                 v115 = (v113 ? v107 : v114);
                 const real v126 = v107 - v114;
-                const bool v127 = v126 != v81;
-                const bool v128 = v113 & v127;
-                const real v130 = v126 / v114;
-                const real v131 = v129 + v130;
-                v132 = (v128 ? v131 : v129);
-                const real v134 = v130 * v130;
-                const real v135 = v133 + v134;
-                v136 = (v128 ? v135 : v133);
-                const bool v137 = v130 < v81;
-                const bool v138 = v128 & v137;
-                const real v140 = v139 + v134;
-                v141 = (v138 ? v140 : v139);
+                const real v127 = fabs(v126);
+                const bool v129 = v127 > v128;
+                const bool v130 = v113 & v129;
+                const real v132 = v126 / v114;
+                const real v133 = v131 + v132;
+                v134 = (v130 ? v133 : v131);
+                const real v136 = v132 * v132;
+                const real v137 = v135 + v136;
+                v138 = (v130 ? v137 : v135);
+                const bool v139 = v132 < v81;
+                const bool v140 = v130 & v139;
+                const real v142 = v141 + v136;
+                v143 = (v140 ? v142 : v141);
             }
             s0 = v77;
             s1 = v85;
@@ -210,10 +212,10 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             s5 = v112;
             s6 = v115;
             s7 = v125;
-            s8 = v132;
-            s9 = v136;
-            s10 = v141;
-            s11 = v149;
+            s8 = v134;
+            s9 = v138;
+            s10 = v143;
+            s11 = v151;
         } else {
             const real2 r0 = __ldg((const real2*)(record + 0));
             const real2 r1 = __ldg((const real2*)(record + 2));

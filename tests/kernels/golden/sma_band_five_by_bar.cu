@@ -11,7 +11,7 @@ __device__ __forceinline__ size_t afresh(size_t place) {
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting2, const real setting3, const real setting4, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting2, const real setting3, const real setting4, const real setting5, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
     const int lane = blockIdx.x * blockDim.x + threadIdx.x;
     if (lane >= count) return;
     const size_t all = count;
@@ -69,25 +69,26 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         const real v43 = 0x1.000010c6f7a0bp+0;
         const real v44 = v42 + v43;
         const real v52 = s6;
-        const real v55 = s8;
-        const real v59 = s9;
-        const real v65 = s10;
-        const int v73 = s11;
+        const real v55 = setting5;
+        const real v57 = s8;
+        const real v61 = s9;
+        const real v67 = s10;
+        const int v75 = s11;
         real v33 = v27;
-        int v75 = v73;
+        int v77 = v75;
         if (v26) {
             const real v28 = v15 - v17;
             const real v29 = fabs(v28);
             const real v31 = v29 * v30;
             const real v32 = v27 + v31;
             v33 = (v26 ? v32 : v27);
-            const bool v68 = v17 != v13;
-            const real v69 = v17 * v15;
-            const bool v70 = v69 <= v13;
-            const bool v71 = v68 & v70;
-            const bool v72 = v26 & v71;
-            const int v74 = v73 + 1;
-            v75 = (v72 ? v74 : v73);
+            const bool v70 = v17 != v13;
+            const real v71 = v17 * v15;
+            const bool v72 = v71 <= v13;
+            const bool v73 = v70 & v72;
+            const bool v74 = v26 & v73;
+            const int v76 = v75 + 1;
+            v77 = (v74 ? v76 : v75);
         }
         const real v35 = v25 - v33;
         const real v36 = v34 + v35;
@@ -106,21 +107,22 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
             v51 = (v50 ? v48 : v42);
         }
         const real v53 = v36 - v52;
-        const bool v54 = v53 != v13;
-        real v58 = v55;
-        real v62 = v59;
-        real v67 = v65;
-        if (v54) {
-            const real v56 = v53 / v52;
-            const real v57 = v55 + v56;
-            v58 = (v54 ? v57 : v55);
-            const real v60 = v56 * v56;
-            const real v61 = v59 + v60;
-            v62 = (v54 ? v61 : v59);
-            const bool v63 = v56 < v13;
-            const bool v64 = v54 & v63;
-            const real v66 = v65 + v60;
-            v67 = (v64 ? v66 : v65);
+        const real v54 = fabs(v53);
+        const bool v56 = v54 > v55;
+        real v60 = v57;
+        real v64 = v61;
+        real v69 = v67;
+        if (v56) {
+            const real v58 = v53 / v52;
+            const real v59 = v57 + v58;
+            v60 = (v56 ? v59 : v57);
+            const real v62 = v58 * v58;
+            const real v63 = v61 + v62;
+            v64 = (v56 ? v63 : v61);
+            const bool v65 = v58 < v13;
+            const bool v66 = v56 & v65;
+            const real v68 = v67 + v62;
+            v69 = (v66 ? v68 : v67);
         }
         s0 = v11;
         s1 = v15;
@@ -130,10 +132,10 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         s5 = v41;
         s6 = v36;
         s7 = v51;
-        s8 = v58;
-        s9 = v62;
-        s10 = v67;
-        s11 = v75;
+        s8 = v60;
+        s9 = v64;
+        s10 = v69;
+        s11 = v77;
     }
     real* last = states + afresh(lane);
     last[0 * all] = canonical(s0);

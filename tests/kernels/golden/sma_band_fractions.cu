@@ -11,7 +11,7 @@ __device__ __forceinline__ size_t afresh(size_t place) {
 }
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting1, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
+run(const real* __restrict__ rows, const unsigned char* __restrict__ event, const int* __restrict__ index, const real* __restrict__ lanes, real* __restrict__ states, real* __restrict__ outputs, const int start, const int stop, const int count, const real setting1, const real setting5, const real* __restrict__ family0, const int columns0, const real* __restrict__ family1, const int columns1) {
     const int lane = blockIdx.x * blockDim.x + threadIdx.x;
     if (lane >= count) return;
     const size_t all = count;
@@ -99,34 +99,36 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         }
         const real v55 = s7;
         const real v56 = v39 - v55;
-        const bool v57 = v56 != v14;
-        const real v58 = s9;
-        const real v62 = s10;
-        const real v68 = s11;
-        real v61 = v58;
-        real v65 = v62;
-        real v70 = v68;
-        if (v57) {
-            const real v59 = v56 / v55;
-            const real v60 = v58 + v59;
-            v61 = (v57 ? v60 : v58);
-            const real v63 = v59 * v59;
-            const real v64 = v62 + v63;
-            v65 = (v57 ? v64 : v62);
-            const bool v66 = v59 < v14;
-            const bool v67 = v57 & v66;
-            const real v69 = v68 + v63;
-            v70 = (v67 ? v69 : v68);
+        const real v57 = fabs(v56);
+        const real v58 = setting5;
+        const bool v59 = v57 > v58;
+        const real v60 = s9;
+        const real v64 = s10;
+        const real v70 = s11;
+        real v63 = v60;
+        real v67 = v64;
+        real v72 = v70;
+        if (v59) {
+            const real v61 = v56 / v55;
+            const real v62 = v60 + v61;
+            v63 = (v59 ? v62 : v60);
+            const real v65 = v61 * v61;
+            const real v66 = v64 + v65;
+            v67 = (v59 ? v66 : v64);
+            const bool v68 = v61 < v14;
+            const bool v69 = v59 & v68;
+            const real v71 = v70 + v65;
+            v72 = (v69 ? v71 : v70);
         }
-        const bool v71 = v33 != v21;
-        const bool v72 = v21 != v14;
-        const real v73 = v21 * v33;
-        const bool v74 = v73 <= v14;
-        const bool v75 = v72 & v74;
-        const bool v76 = v71 & v75;
-        const int v77 = s12;
-        const int v78 = v77 + 1;
-        const int v79 = (v76 ? v78 : v77);
+        const bool v73 = v33 != v21;
+        const bool v74 = v21 != v14;
+        const real v75 = v21 * v33;
+        const bool v76 = v75 <= v14;
+        const bool v77 = v74 & v76;
+        const bool v78 = v73 & v77;
+        const int v79 = s12;
+        const int v80 = v79 + 1;
+        const int v81 = (v78 ? v80 : v79);
         s0 = v11;
         s1 = v9;
         s2 = v12;
@@ -136,10 +138,10 @@ run(const real* __restrict__ rows, const unsigned char* __restrict__ event, cons
         s6 = v44;
         s7 = v39;
         s8 = v54;
-        s9 = v61;
-        s10 = v65;
-        s11 = v70;
-        s12 = v79;
+        s9 = v63;
+        s10 = v67;
+        s11 = v72;
+        s12 = v81;
     }
     real* last = states + afresh(lane);
     last[0 * all] = (real)s0;

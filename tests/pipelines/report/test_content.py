@@ -8,11 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pipelines.report.canvas import Shape
 from pipelines.report.content import report_content
 from pipelines.report.document import ReportContent
 from pipelines.report.errors import ReportError
+from pipelines.report.figure_data import heat_map
+from pipelines.report.formats import number
 from pipelines.report.overfitting import overfitting
-from pipelines.report.sections import first_findings
+from pipelines.report.sections import first_findings, ranking_section
 from pipelines.report.types import Evaluation
 from training.bootstrap import mean_interval
 
@@ -112,6 +115,18 @@ def test_the_heat_map_takes_the_best_over_other_parameters(content: ReportConten
 def test_a_cell_without_any_value_is_null(content: ReportContent) -> None:
     chart = content.document["rankings"][2]["heat_map"]
     assert len(chart["values"]) == 1 and chart["values"][0][0] is None and chart["values"][0][1] is not None
+
+
+def test_t14_the_report_says_what_never_lost(synthetic: ModuleType) -> None:
+    table = pd.DataFrame({"fast": [1.0, 2.0, 3.0], "profit_factor": [0.5, math.inf, math.nan], "net_profit": [-1.0, 2.0, 0.0]})
+    section = ranking_section("ema_cross", synthetic.ranking(table, ("fast",), "profit_factor"))
+    assert section["heat_map"]["values"] == [[0.5, "Infinity", None]] and section["heat_map"]["best"] == [1, 0]
+    assert [row["profit_factor"] for row in section["best_rows"]] == ["Infinity", 0.5]
+    assert (section["median"], section["positive"], section["undefined"]) == ("Infinity", 2, 1)
+    json.dumps(section, allow_nan=False)
+    assert number("Infinity", "ratio") == "infinite"
+    drawn = heat_map(section, "a map", Shape("wide", 600.0, 11.0))
+    assert drawn.startswith("<svg") or "<svg" in drawn
 
 
 def test_trials_spread_is_that_of_all_combinations_a_session(content: ReportContent, synthetic: ModuleType) -> None:

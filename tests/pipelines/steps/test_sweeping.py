@@ -158,6 +158,22 @@ def test_joins_do_not_depend_on_the_cuts_nor_on_the_order(found, data):
             assert getattr(together, name) == getattr(expected, name)
 
 
+def test_t14_what_never_lost_ranks_first_and_what_never_traded_nowhere():
+    factors = [0.5, np.nan, 3.0, np.inf, np.inf]
+    table = pd.DataFrame({NUMBER: range(5), "x": [1.0, 1.0, 2.0, 2.0, 3.0], "profit_factor": factors})
+    parts = [
+        summary(table.iloc[rows].reset_index(drop=True), ("x",), [(1.0, 2.0, 3.0)], "profit_factor", 3)
+        for rows in (slice(0, 2), slice(2, 5))
+    ]
+    whole = joined(parts, "profit_factor", 3)
+    assert whole.best[NUMBER].tolist() == [3, 4, 2]
+    assert (whole.combinations, whole.undefined, whole.positive) == (5, 1, 4)
+    assert whole.cells["value"].tolist() == [0.5, np.inf, np.inf]
+    values = table["profit_factor"].dropna().to_numpy()
+    assert middle(bucket(values))[-2:].tolist() == [np.inf, np.inf]
+    assert median(whole.values) == np.inf  # of 0.5, 3 and two that never lost
+
+
 @given(st.lists(finite, min_size=1))
 def test_buckets_keep_the_order_and_a_thousandth(values):
     array = np.sort(np.array(values))
