@@ -97,6 +97,8 @@ def write_source(folder: Path, digest: str, text: str) -> Path:
 
 @functools.lru_cache(maxsize=64)
 def _load(path: Path, digest: str) -> Callable[..., None]:
+    import kernels.compiled  # noqa: F401  # the cache of its machine code; here, since numba takes a moment to import
+
     name = f"walkfold_program_{digest}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -1,12 +1,13 @@
 """Compiled CUDA programs: text to machine code, once per machine, kept on disk by digest."""
 
+import functools
 import hashlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernels.program_cache import write_whole
+from kernels.program_cache import used, write_whole
 
 OPTIONS = ("--fmad=false", "--std=c++17")
 """No contraction: a fused multiply-add rounds once where the other executors round twice."""
@@ -49,26 +50,33 @@ class Modules:
 
         begun = time.perf_counter()
         options = (*OPTIONS, f"--gpu-architecture=sm_{cupy.cuda.Device().compute_capability}")
-        version = cupy.cuda.nvrtc.getVersion()
-        digest = hashlib.sha256(repr((text, options, version)).encode()).hexdigest()[:24]
+        digest = hashlib.sha256(repr((text, options, _compiler(options))).encode()).hexdigest()[:24]
         path = self._folder / f"program_{digest}.cubin"
-        cached = path.exists()
+        cached = used(path)
         if not cached:
-            write_whole(path, _compiled(text, options))
+            write_whole(path, _compiled(text, options)[1])
         function = cupy.RawModule(path=str(path)).get_function("run")
         seconds = time.perf_counter() - begun
         return Kernel(function, digest, function.num_regs, function.local_size_bytes, seconds, cached)
 
 
-def _compiled(text: str, options: tuple[str, ...]) -> bytes:
+@functools.cache
+def _compiler(options: tuple[str, ...]) -> bytes:
+    """What NVRTC makes of nothing: its PTX begins with the compiler's build, where a version stands for many."""
+    return _compiled("", options)[0]
+
+
+def _compiled(text: str, options: tuple[str, ...]) -> tuple[bytes, bytes]:
+    """PTX and machine code."""
     from cupy.cuda import nvrtc
 
     program = nvrtc.createProgram(text, "program.cu", (), ())
     try:
         nvrtc.compileProgram(program, options)
+        ptx: bytes = nvrtc.getPTX(program)
         machine_code: bytes = nvrtc.getCUBIN(program)
     except nvrtc.NVRTCError as error:
         raise CudaCompileError(f"{error}: {nvrtc.getProgramLog(program)}\n{text}") from error
     finally:
         nvrtc.destroyProgram(program)
-    return machine_code
+    return ptx, machine_code

@@ -1,12 +1,19 @@
-"""The folder of compiled programs: where it is, and files that are written whole or not at all."""
+"""The folder of compiled programs: where it is, files that are written whole or not at all, and how many stay."""
 
 import atexit
+import contextlib
 import functools
+import glob
 import os
 import shutil
 import sys
 import tempfile
+import time
+from collections.abc import Iterable
 from pathlib import Path
+
+MOST_PROGRAMS = 1_000
+"""Programs kept in a folder; those used last stay."""
 
 
 class CacheError(OSError):
@@ -41,12 +48,11 @@ def _users_cache() -> Path:
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """The file with that content, unless it exists; several processes may race. Its time is fixed at 0.
+    """The file with that content; several processes may race. A new one takes the place of those used longest ago.
 
-    numba discards its cache when the source's time changes, and the name already says what the content is. Raises
-    ``CacheError``.
+    Raises ``CacheError``.
     """
-    if path.exists():
+    if used(path) and path.read_bytes() == content:
         return path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +60,6 @@ def write_whole(path: Path, content: bytes) -> Path:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
-            os.utime(name, (0, 0))
             Path(name).replace(path)
         finally:
             Path(name).unlink(missing_ok=True)
@@ -62,4 +67,31 @@ def write_whole(path: Path, content: bytes) -> Path:
         raise CacheError(
             f"{path.parent}: compiled programs cannot be stored ({error}); pass cache= a folder that can"
         ) from error
+    keep_latest(path.parent.glob(f"program_*{path.suffix}"), MOST_PROGRAMS)
     return path
+
+
+def used(path: Path) -> bool:
+    """Whether the file exists; if it does, its time of access is now and its other times stay."""
+    try:
+        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
+    except FileNotFoundError:
+        return False
+    except OSError:  # another user's
+        return path.exists()
+    return True
+
+
+def keep_latest(files: Iterable[Path], most: int) -> None:
+    """Keep the files that were used last; remove the others, with what Python and numba have made of them."""
+    for path in sorted(files, key=_last_use, reverse=True)[most:]:
+        for each in (path, *path.parent.glob(f"__pycache__/{glob.escape(path.stem)}.*")):
+            with contextlib.suppress(OSError):
+                each.unlink()
+
+
+def _last_use(path: Path) -> int:
+    try:
+        return path.stat().st_atime_ns
+    except OSError:
+        return 0

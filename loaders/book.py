@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loaders.compilation import compiled
+from kernels.compiled import compiled
 from loaders.errors import DataError
 from loaders.types import PRICE_SCALE, UNDEF_PRICE
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 from kernels.execution import Costs, Execution, Instrument
 from training.folds import Rows
 from training.market import FLAT, market

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 from training.environment import HELD_LIMIT, UNREALISED_LIMIT, advance
 from training.errors import TrainingError
 from training.market import FLAT, Market

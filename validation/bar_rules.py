@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from validation.compilation import compiled
+from kernels.compiled import compiled
 
 PRICE_SCALE = 1_000_000_000  # fixed point: integer / PRICE_SCALE is the price
 UNDEF_PRICE = 2**63 - 1  # Databento's "no price"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from validation.compilation import compiled
+from kernels.compiled import compiled
 
 
 def lexical_order(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.intp]:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from validation.compilation import compiled
+from kernels.compiled import compiled
 
 ROWS = 512  # of a block whose sums are made before they join the total, so that rounding stays that of the block
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 from kernels.features.inputs import FeatureInputs
 from kernels.features.windows import Floats
 

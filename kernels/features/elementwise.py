@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 
 Floats = NDArray[np.float64]
 

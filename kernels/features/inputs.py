@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 from kernels.features.elementwise import cut, cut_ratio, deviation, divided, larger, smaller
 from kernels.features.windows import Floats, LevelPath, at_end, mean_and_spread, products, window_sum
 

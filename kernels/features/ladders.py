@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 from kernels.features.merges import add, larger_of, merge_four, merge_products, merge_spread, smaller_of
 
 Floats = NDArray[np.float64]

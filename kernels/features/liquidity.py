@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 from kernels.features.elementwise import cut_scaled, cut_share, divided, larger, share, standing, within
 from kernels.features.inputs import FLAT, FeatureInputs, bounded_log, log_ratio
 from kernels.features.windows import Floats, mean_and_spread, products, window_sum, window_sums

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 
 Floats = NDArray[np.float64]
 

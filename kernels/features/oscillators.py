@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 from kernels.features.elementwise import balance, larger, share, standing, within
 from kernels.features.inputs import FLAT, FLOOR, FeatureInputs
 from kernels.features.windows import (

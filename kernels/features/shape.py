@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 from kernels.features.elementwise import share, within
 from kernels.features.inputs import FLAT, FeatureInputs
 from kernels.features.liquidity import correlation

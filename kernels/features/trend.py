@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 from kernels.features.elementwise import cut_scaled, cut_share, larger, share, within
 from kernels.features.inputs import EPSILON, FeatureInputs
 from kernels.features.windows import Floats, at_end, window_sum

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kernels.compilation import compiled
+from kernels.compiled import compiled
 from kernels.features.elementwise import cut_share, deviation, larger
 from kernels.features.inputs import FLAT, FLOOR, FeatureInputs, log_ratio
 from kernels.features.windows import Floats, mean_and_spread, window_sum

@@ -1,5 +1,6 @@
 """Programs: grammar, tracing, hoisting, specialisation; and numpy against cpu, op by op, on bits."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import numpy_executor
+from kernels import program_cache as cache_module
 from kernels.cpu_executor import CacheError, CpuExecutor, default_cache, write_source
 from kernels.executor import canonical
 from kernels.expressions import col, param, prev
@@ -21,7 +23,7 @@ from kernels.program import Instruction, Output, Program, ProgramError, State
 from kernels.program_inputs import Input, read
 from kernels.specialise import quiet
 from kernels.trace import TraceError, pruned, trace
-from kernels.values import Value, where
+from kernels.values import Value, exponent, scale, where
 from tests.kernels.programs import EXPRESSIONS, SPECIAL, inputs_of, special_program
 
 
@@ -191,12 +193,44 @@ def test_the_printed_text_has_no_constants_of_a_sweep():
     assert text(1.0) == text(2.0)
 
 
-def test_source_files_are_written_once_and_keep_their_time(tmp_path):
+def test_source_files_are_written_once(tmp_path):
     first = write_source(tmp_path / "new", "abc", "x = 1\n")
     stamp = first.stat()
     second = write_source(tmp_path / "new", "abc", "x = 1\n")
-    assert first == second and first.read_text() == "x = 1\n" and second.stat().st_mtime == stamp.st_mtime == 0
+    assert first == second and first.read_text() == "x = 1\n" and second.stat().st_mtime_ns == stamp.st_mtime_ns
     assert [path.name for path in first.parent.iterdir()] == ["program_abc.py"]  # no temporary file is left
+
+
+def test_t01_a_file_that_holds_another_text_is_not_run(tmp_path):
+    write_source(tmp_path, "abc", "x = 2\n")  # as of a disk that lost what was written last
+    assert write_source(tmp_path, "abc", "x = 1\n").read_text() == "x = 1\n"
+
+
+def test_t01_a_program_holds_all_its_code(tmp_path):
+    # Machine code of a program is found by its text: what the text imports has a version that is in the digest too.
+    text = numba_text(hoist(trace(lambda s: ({"a": exponent(scale(s["a"], 2.0))}, {}), {"a": 0.0})).program, 64)
+    tree = ast.parse(text)
+    assert {name.partition(".")[0] for name in imported(tree)} == {"numba", "numpy"}
+    assert "def exponent(" in text and "def scale(" in text
+
+
+def imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+def test_programs_used_longest_ago_make_room_with_their_machine_code(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache_module, "MOST_PROGRAMS", 2)
+    for digest in ("a", "b", "a", "c"):
+        source = write_source(tmp_path, digest, "x = 1\n")
+        (tmp_path / "__pycache__").mkdir(exist_ok=True)
+        (tmp_path / "__pycache__" / f"{source.stem}.run-0.nbc").touch()
+    assert sorted(path.name for path in tmp_path.rglob("program_*")) == [
+        "program_a.py", "program_a.run-0.nbc", "program_c.py", "program_c.run-0.nbc",
+    ]  # fmt: skip
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
