@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.canonical_nan import canonical
 from kernels.features.errors import FeatureError, LookAheadError
 
 LOOSE = 1e-3
@@ -45,8 +46,8 @@ class UserFeature:
             raise FeatureError(f"feature {self.name}: warm_up {self.warm_up} < 1; give the bars it reads, at least 1")
 
     def __call__(self, bars: pd.DataFrame, clamped_returns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The column, float64 [bars]; raises FeatureError where the function does, and for a result of another shape,
-        order or kind.
+        """The column, float64 [bars], every NaN numpy's own; raises FeatureError where the function does, and for a result
+        of another shape, order or kind.
         """
         shown = clamped_returns.view()
         shown.flags.writeable = False
@@ -66,7 +67,7 @@ class UserFeature:
                 f"feature {self.name} returned {result.dtype} of shape {result.shape} for {len(bars)} bars; "
                 "return one number a bar"
             )
-        return result.astype(np.float64)
+        return canonical(result.astype(np.float64))
 
 
 def feature(name: str, low: float, high: float, warm_up: int, formula: str) -> Callable[[Function], UserFeature]:
