@@ -59,7 +59,7 @@ NODES = (
          files={"flow_file": "flow", "definition_files": "definitions"}, exact=True),
     Node("order_flow", order_flow.bar_order_flow, inputs={"files": "file_flow", "bars": "bars"}, exact=True),
     Node("feature_days", feature_days.day_features, split=feature_days.split_days, gate=feature_days.gate_day, modules="features.modules",
-         inputs={"bars": "bars", "exogenous": "exogenous.columns", "flow": "order_flow"}, settings={"features": "features", **BOUNDS}),
+         inputs={"bars": "bars", "exogenous": "exogenous.columns", "flow": "order_flow"}, settings={"features": "features", "timezone": "instrument.session.timezone", **BOUNDS}),
     Node("feature_set", feature_days.joined_days, settings=BOUNDS, gate=boundaries.gate_features_and_targets,
          inputs={"days": "feature_days.rows", "bars": "bars", "exogenous": "exogenous.columns"}),
     # feature set → one fold

@@ -91,7 +91,11 @@ def select_features(settings: FeatureSettings) -> Selection:
 
 
 def feature_columns(
-    bars: pd.DataFrame, clamped_returns: NDArray[np.float64], settings: FeatureSettings, flow: BarFlow | None = None
+    bars: pd.DataFrame,
+    clamped_returns: NDArray[np.float64],
+    settings: FeatureSettings,
+    timezone: str,
+    flow: BarFlow | None = None,
 ) -> FeatureColumns:
     """Compute the chosen columns.
 
@@ -99,6 +103,7 @@ def feature_columns(
         bars: bars table sorted by time.
         clamped_returns: float64 [bars] of layer 2.
         settings: the choice.
+        timezone: where the exchange's clock hangs (`session.timezone`).
         flow: order flow of the bars; without it the nine columns are zeros and no row has flow.
 
     Raises:
@@ -108,7 +113,7 @@ def feature_columns(
     places = {name: index for index, name in enumerate(selection.names)}
     values = np.empty((len(bars), len(places)))
     if any(row.name in places for row in FEATURES):
-        _place(values, places, [row.name for row in FEATURES], market_features(bars, clamped_returns))
+        _place(values, places, [row.name for row in FEATURES], market_features(bars, clamped_returns, timezone))
     has_flow = np.zeros(len(bars), bool)
     if any(row.name in places for row in FLOW_FEATURES):
         matrix, has_flow = flow_features(bars, clamped_returns, flow)

@@ -35,7 +35,7 @@ def test_columns_are_laid_with_one_nan(rows):
 def test_market_features_hold_one_nan_however_the_missing_returns_are_signed(bars):
     bars = bars
     returns = np.clip(log_returns(bars), -0.1, 0.1)
-    made = [market_features(bars, np.where(np.isnan(returns), missing, returns)) for missing in OTHERS]
+    made = [market_features(bars, np.where(np.isnan(returns), missing, returns), "America/Chicago") for missing in OTHERS]
     assert np.isnan(made[0]).any()
     for one in made:
         np.testing.assert_array_equal(one.view(np.int64), made[-1].view(np.int64))

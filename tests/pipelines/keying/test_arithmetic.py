@@ -16,8 +16,8 @@ from tests.pipelines.execution.squares import Squares, graph_of, squares
 NUMPY = {
     "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "cbrt", "convolve", "corrcoef", "correlate",
     "cos", "cosh", "cov", "dot", "einsum", "exp", "exp2", "expm1", "fft", "float_power", "hypot", "inner", "linalg",
-    "log", "log10", "log1p", "log2", "logaddexp", "matmul", "outer", "polyfit", "power", "sin", "sinh", "tan", "tanh", "tensordot",
-    "vdot",
+    "log", "log10", "log1p", "log2", "logaddexp", "matmul", "outer", "polyfit", "power", "sin", "sinh", "tan", "tanh",
+    "tensordot", "vdot",
 }  # fmt: skip
 MATH = {"cos", "erf", "exp", "expm1", "gamma", "hypot", "lgamma", "log", "log10", "log1p", "log2", "pow", "sin", "tan", "tanh"}
 PANDAS = {"corr", "cov", "ewm", "kurt", "rolling", "sem", "skew"}
