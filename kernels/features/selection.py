@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.features.causality import checked_column
 from kernels.features.errors import FeatureError
 from kernels.features.flow_table import FLOW_FEATURES, FLOW_LOOK_BACK
 from kernels.features.market import market_features
 from kernels.features.order_flow import BarFlow, flow_features
 from kernels.features.table import FEATURES
-from kernels.features.user import UserFeature, checked_column, load_features
+from kernels.features.user import UserFeature, load_features
 
 MARKET, ORDER_FLOW = "market", "order_flow"
 GROUPS = {MARKET: FEATURES, ORDER_FLOW: FLOW_FEATURES}

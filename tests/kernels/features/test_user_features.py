@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kernels.features.causality import checked_column
 from kernels.features.errors import FeatureError, LookAheadError
 from kernels.features.returns import log_returns
 from kernels.features.selection import FeatureSettings, feature_columns, select_features
 from kernels.features.table import FEATURES, feature_names
-from kernels.features.user import checked_column, feature, load_features
+from kernels.features.user import feature, load_features
 
 MODULE = '''
 import numpy as np
