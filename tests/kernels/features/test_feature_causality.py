@@ -70,7 +70,7 @@ def test_t28_a_look_ahead_at_the_same_minutes_of_every_day_is_found(when, sessio
 
 
 def test_t28_with_a_long_warm_up_it_is_found_within_days():
-    """Six of 61 bars of a day are looked at one by one: ten in a row are missed on one day of five."""
+    """About five of 61 bars of a day are looked at one by one: ten in a row are missed on one day of three."""
     with pytest.raises(LookAheadError):
         check(peeking(from_eight_thirty, warm_up=60), market(12))
 
