@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SAMPLE := sample
 READY := $(VENV)/.ready
 
-.PHONY: run test check acceptance bench docs clean
+.PHONY: run test test-avx2 check acceptance bench docs clean
 
 run: $(READY)  ## install, write the sample data set if it is absent, run fold 0, print the report's path
 	@test -f $(SAMPLE)/truth.json || $(BIN)/pipeline sample $(SAMPLE)
@@ -13,6 +13,15 @@ run: $(READY)  ## install, write the sample data set if it is absent, run fold 0
 
 test: $(READY)  ## the whole suite on all cores, without the long statistical checks
 	@$(BIN)/python -m pytest -q -n logical --maxprocesses 8 --dist loadfile
+
+# What compares bits, on an x86 processor without AVX-512 or as if on one: numpy's vectors and the compiled code of numba
+# at the level of AVX2. A level that the processor lacks anyway costs a warning at most.
+AVX2 := NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=
+BITS := tests/kernels/features tests/kernels/test_canonical_nan.py tests/kernels/test_sweep.py \
+        tests/pipelines/test_feature_days.py tests/pipelines/report/test_distributions.py tests/training/test_linear.py
+
+test-avx2: $(READY)  ## what compares bits, once more without AVX-512
+	@$(AVX2) $(BIN)/python -m pytest -q -W ignore::ImportWarning $(BITS)
 
 check: $(READY)  ## lint, types, import layers, file sizes
 	@$(BIN)/ruff check .

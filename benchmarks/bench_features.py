@@ -58,7 +58,7 @@ def walkfold(rolled: pd.DataFrame, train: slice) -> dict[str, float]:
     clock = Clock()
     bars = clock.timed("layer 1", lambda: sanitise_rolled(rolled, BarRules(tick_size=0.25)).accepted)
     returns, _, _ = clock.timed("layer 2", lambda: clamp_returns(bars, log_returns(bars)))
-    matrix = clock.timed("42 features", lambda: market_features(bars, returns))
+    matrix = clock.timed("42 features", lambda: market_features(bars, returns, "America/Chicago"))
     ts, names = bars["ts_event"].to_numpy("datetime64[ns]").astype(np.int64), feature_names()
     bounded, _ = clock.timed("layer 3", lambda: bound_features(matrix, names, ts, in_place=True))
     valid = clock.timed("valid rows", lambda: valid_rows(bars, returns, WARM_UP))

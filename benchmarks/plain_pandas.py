@@ -99,8 +99,9 @@ def features(bars: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     ten = np.log(c / c.shift(10))
     ratio = ten.rolling(240).var() / (10 * step.rolling(240).var())
     out["hurst_vr_240"] = (0.5 + 0.5 * np.log(ratio) / np.log(10)).clip(0, 1)
-    minute = bars["ts_event"].dt.hour * 60 + bars["ts_event"].dt.minute
-    weekday = bars["ts_event"].dt.dayofweek
+    local = bars["ts_event"].dt.tz_convert("America/Chicago")
+    minute = local.dt.hour * 60 + local.dt.minute
+    weekday = pd.to_datetime(bars["session"].astype(str), format="%Y%m%d").dt.dayofweek
     out["tod_sin"], out["tod_cos"] = np.sin(2 * np.pi * minute / 1440), np.cos(2 * np.pi * minute / 1440)
     out["dow_sin"], out["dow_cos"] = np.sin(2 * np.pi * weekday / 7), np.cos(2 * np.pi * weekday / 7)
     return out, masked

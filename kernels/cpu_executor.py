@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.executor import Inputs, Run, canonical
+from kernels.canonical_nan import canonical
+from kernels.executor import Inputs, Run
 from kernels.numba_text import numba_text
 from kernels.program import Program
 from kernels.program_cache import CacheError, default_cache, write_whole

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.canonical_nan import canonical
 from kernels.cuda_modules import Kernel, Modules
 from kernels.cuda_text import Shape, cuda_text, family_count, records
-from kernels.executor import Device, Inputs, Run, canonical
+from kernels.executor import Device, Inputs, Run
 from kernels.program import Program
 
 SHARE_OF_FREE_MEMORY = 0.8

@@ -80,8 +80,3 @@ class Timed:
         self.seconds += time.perf_counter() - begun
         return run
 
-
-def canonical(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values with every NaN replaced by the one NaN that all executors agree on; in place."""
-    values[np.isnan(values)] = np.nan
-    return values

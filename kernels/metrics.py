@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels import statistics as st
+from kernels.canonical_nan import canonical
 from kernels.order_statistics import NAMES
 from kernels.statistics import Array, Totals
 
@@ -202,9 +203,9 @@ def ordered(states: Sequence[str]) -> bool:
 
 
 def compute(names: Sequence[str], totals: Totals) -> dict[str, Array]:
-    """Each metric's values [lanes], NaN where undefined."""
+    """Each metric's values [lanes], numpy's own NaN where undefined."""
     with np.errstate(all="ignore"):
-        return {name: np.asarray(ALL_METRICS[name].compute(totals), dtype=np.float64) for name in names}
+        return {name: canonical(np.array(ALL_METRICS[name].compute(totals), dtype=np.float64)) for name in names}
 
 
 def ranking(name: str, values: Array) -> NDArray[np.int64]:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.executor import Inputs, Run, canonical
+from kernels.canonical_nan import canonical
+from kernels.executor import Inputs, Run
 from kernels.opcodes import BOOL, OPCODES
 from kernels.program import Instruction, Program
 

@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
+from kernels.canonical_nan import with_canonical_nan
 from kernels.metrics import ordered, reads
 from kernels.preparation import SweepError
 from kernels.rows import Columns
@@ -62,7 +62,7 @@ def past_digest(columns: Columns, bar: int) -> str:
     """A digest of what the sweep read of the bars before ``bar``: one that was revised since changes it."""
     found = hashlib.sha256()
     for name in sorted(columns, key=repr):
-        found.update(repr(name).encode() + np.ascontiguousarray(columns[name][:bar]).tobytes())
+        found.update(repr(name).encode() + with_canonical_nan(columns[name][:bar]).tobytes())
     return found.hexdigest()
 
 

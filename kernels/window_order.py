@@ -40,8 +40,9 @@ def mean_deviations(x: Array, windows: Sequence[int]) -> list[Array]:
 
 
 def medians(x: Array, windows: Sequence[int]) -> list[Array]:
-    """Middle of the last w bars, for each w; of an even number the mean of the two middle ones."""
-    return [_median(x, window) for window in windows]
+    """Middle of the last w bars, for each w; of an even number the mean of the two middle ones. A zero counts as +0."""
+    positive = x + 0.0  # zeros of both signs are equal to a sort: which comes first would follow the processor
+    return [_median(positive, window) for window in windows]
 
 
 def _median(x: Array, window: int) -> Array:

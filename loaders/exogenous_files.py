@@ -38,7 +38,7 @@ def read_observations(path: Path, rule: ExogenousRule) -> Observations:
         raise DataError(f"{path}: holds no rows; remove it from `exogenous` or give the file with its values")
     time = _moments(path, rule, table[rule.time], rule.time)
     said = rule.available
-    available = _moments(path, rule, table[said], said) if said else time + rule.delay_ns
+    available = _moments(path, rule, table[said], said) if said else _delayed(time, rule)
     early = np.flatnonzero(available < time)
     if len(early):
         raise DataError(
@@ -47,6 +47,22 @@ def read_observations(path: Path, rule: ExogenousRule) -> Observations:
         )
     values = np.column_stack([_numbers(path, table[name], name) for name in rule.columns])
     return _in_order(path, rule, time, available, values)
+
+
+def _delayed(time: NDArray[np.int64], rule: ExogenousRule) -> NDArray[np.int64]:
+    """When values of these times were known (int64 ns UTC): calendar days later at the same time by the rule's clock.
+
+    Where the clocks repeat that time it is the second, where they skip it the moment after: a value is never known early.
+    """
+    if not rule.delay_days:
+        return time + rule.delay_ns
+    clock = pd.DatetimeIndex(time.view("datetime64[ns]")).tz_localize("UTC").tz_convert(rule.timezone).tz_localize(None)
+    second = np.zeros(len(clock), dtype=np.bool_)  # pandas: whether daylight saving time is meant, the first of the two
+    later = (clock + pd.Timedelta(days=rule.delay_days)).tz_localize(
+        rule.timezone, ambiguous=second, nonexistent="shift_forward"
+    )
+    moments: NDArray[np.int64] = later.as_unit("ns").asi8
+    return moments
 
 
 def _read(path: Path, rule: ExogenousRule) -> pd.DataFrame:
@@ -119,7 +135,7 @@ def _moments(path: Path, rule: ExogenousRule, column: pd.Series, name: str) -> N
                 "timezone: UTC, or that of the source, e.g. America/New_York"
             )
         times = _localised(path, name, times, rule.timezone)
-    elif rule.timezone:
+    elif rule.timezone and not rule.delay_days:
         raise DataError(f"{path}: {name} has its own time zone {times.dt.tz}; remove timezone: {rule.timezone}")
     return _nanoseconds(path, name, times)
 

@@ -172,10 +172,28 @@ def _ridge(
     x, y = rows[known].astype(np.float64), labels[known]
     centre, level = x.mean(axis=0), float(y.mean())
     x -= centre
-    # einsum instead of a matrix product: BLAS splits its sums by the number of threads.
+    # einsum instead of a matrix product, _solved instead of LAPACK: these split their sums by processor and threads.
     gram = np.einsum("ij,ik->jk", x, x) / len(x) + penalty * np.eye(x.shape[1])
-    weights: NDArray[np.float64] = np.linalg.solve(gram, np.einsum("ij,i->j", x, y - level) / len(x))
+    weights: NDArray[np.float64] = _solved(gram, np.einsum("ij,i->j", x, y - level) / len(x))
     return weights, level - float(np.einsum("j,j->", centre, weights))
+
+
+def _solved(matrix: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """x of matrix x = right [F] by Gauss-Jordan elimination, for a positive definite matrix [F, F], which needs no pivots.
+
+    Raises TrainingError for a matrix that is not.
+    """
+    rows = np.column_stack([matrix, right])
+    for pivot in range(len(rows)):
+        if not rows[pivot, pivot] > 0.0:
+            raise TrainingError(
+                f"feature {pivot} is constant on the train rows or a sum of others, and linear.penalty is 0; give a penalty > 0"
+            )
+        rows[pivot] /= rows[pivot, pivot]
+        factors = rows[:, pivot].copy()
+        factors[pivot] = 0.0
+        rows -= factors[:, np.newaxis] * rows[pivot]
+    return rows[:, -1].copy()
 
 
 def _forecast(rows: NDArray[np.float32], weights: NDArray[np.float64], intercept: float) -> NDArray[np.float64]:

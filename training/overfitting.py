@@ -91,16 +91,25 @@ def _ranked(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of each subset's best combination: its relative rank outside the subset, and its mean return there."""
     outside = 1.0 - inside
-    history = _sharpe(inside @ sums.T, inside @ squares.T, inside @ counts)
+    history = _sharpe(_summed(inside, sums), _summed(inside, squares), _summed(inside, counts[np.newaxis])[:, 0])
     if np.isnan(history).all(axis=1).any():
         raise OverfittingError("in some half of the blocks no combination has a Sharpe ratio: none traded there")
     best = np.nanargmax(history, axis=1)[:, np.newaxis]
-    later_sums = outside @ sums.T
-    later = np.nan_to_num(_sharpe(later_sums, outside @ squares.T, outside @ counts), nan=0.0)
+    periods = _summed(outside, counts[np.newaxis])[:, 0]
+    later_sums = _summed(outside, sums)
+    later = np.nan_to_num(_sharpe(later_sums, _summed(outside, squares), periods), nan=0.0)
     own = np.take_along_axis(later, best, axis=1)
     rank = (later < own).sum(axis=1) + 0.5 * ((later == own).sum(axis=1) + 1.0)  # 1 .. combinations, ties averaged
-    mean = np.take_along_axis(later_sums, best, axis=1)[:, 0] / (outside @ counts)
+    mean = np.take_along_axis(later_sums, best, axis=1)[:, 0] / periods
     return rank / (later.shape[1] + 1.0), mean
+
+
+def _summed(chosen: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums [subsets, combinations] of each combination's values [combinations, S] over the chosen blocks [subsets, S].
+
+    Not a matrix product, whose sums BLAS orders by processor and threads.
+    """
+    return np.asarray(np.einsum("sb,cb->sc", chosen, values))
 
 
 def _sharpe(

@@ -10,7 +10,11 @@ Floats = NDArray[np.float64]
 
 @compiled
 def lay_columns(columns: Floats, matrix: Floats) -> None:
-    """matrix[row, k] = columns[k, row], row after row: the matrix is long and not in the cache, the block is."""
+    """matrix[row, k] = columns[k, row], row after row: the matrix is long and not in the cache, the block is.
+
+    Every NaN becomes numpy's own: a formula leaves one of either sign, by the width of the processor's vectors.
+    """
     for row in range(matrix.shape[0]):
         for k in range(matrix.shape[1]):
-            matrix[row, k] = columns[k, row]
+            value = columns[k, row]
+            matrix[row, k] = value if value == value else np.nan

@@ -34,6 +34,9 @@ one contract, not one unit of money, which keeps it free of the level's constant
 nearly all returns of the window have one sign, and is cut at 0; a price at or below zero makes the features of levels
 NaN while it lies in their windows, and such rows are not valid.
 
+The exchange's clock is that of `session.timezone`: 08:30 in Chicago has one tod_sin and tod_cos in summer and in winter. Trade
+dates turn at `session.turns_at`: Sunday evening has the dow_sin and dow_cos of Monday, to whose session it belongs.
+
 Your own features: [a tutorial](tutorial-feature.md). Which columns a feature set has: `features` in the configuration.
 
 """

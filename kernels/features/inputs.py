@@ -18,9 +18,13 @@ EPSILON = 1e-12  # of the price: keeps high - low from being 0 in a quotient
 
 @dataclass(frozen=True)
 class BarBlock:
-    """Raw columns of consecutive bars, float64 [rows]; NaN stands for bars before the first."""
+    """Raw columns of consecutive bars, float64 [rows]; NaN stands for bars before the first.
 
-    ts: NDArray[np.int64]
+    minute: of the day, on the exchange's clock; weekday: of the trade date, Monday is 0; 0 before the first bar.
+    """
+
+    minute: NDArray[np.int64]
+    weekday: NDArray[np.int64]
     open: Floats
     high: Floats
     low: Floats

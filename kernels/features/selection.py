@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.features.causality import checked_column
 from kernels.features.errors import FeatureError
 from kernels.features.flow_table import FLOW_FEATURES, FLOW_LOOK_BACK
 from kernels.features.market import market_features
 from kernels.features.order_flow import BarFlow, flow_features
 from kernels.features.table import FEATURES
-from kernels.features.user import UserFeature, checked_column, load_features
+from kernels.features.user import UserFeature, load_features
 
 MARKET, ORDER_FLOW = "market", "order_flow"
 GROUPS = {MARKET: FEATURES, ORDER_FLOW: FLOW_FEATURES}
@@ -91,7 +92,11 @@ def select_features(settings: FeatureSettings) -> Selection:
 
 
 def feature_columns(
-    bars: pd.DataFrame, clamped_returns: NDArray[np.float64], settings: FeatureSettings, flow: BarFlow | None = None
+    bars: pd.DataFrame,
+    clamped_returns: NDArray[np.float64],
+    settings: FeatureSettings,
+    timezone: str,
+    flow: BarFlow | None = None,
 ) -> FeatureColumns:
     """Compute the chosen columns.
 
@@ -99,6 +104,7 @@ def feature_columns(
         bars: bars table sorted by time.
         clamped_returns: float64 [bars] of layer 2.
         settings: the choice.
+        timezone: where the exchange's clock hangs (`session.timezone`).
         flow: order flow of the bars; without it the nine columns are zeros and no row has flow.
 
     Raises:
@@ -108,7 +114,7 @@ def feature_columns(
     places = {name: index for index, name in enumerate(selection.names)}
     values = np.empty((len(bars), len(places)))
     if any(row.name in places for row in FEATURES):
-        _place(values, places, [row.name for row in FEATURES], market_features(bars, clamped_returns))
+        _place(values, places, [row.name for row in FEATURES], market_features(bars, clamped_returns, timezone))
     has_flow = np.zeros(len(bars), bool)
     if any(row.name in places for row in FLOW_FEATURES):
         matrix, has_flow = flow_features(bars, clamped_returns, flow)

@@ -86,9 +86,11 @@ FEATURES: tuple[Feature, ...] = (
         "hurst_vr_240", "0.5 + 0.5 ln(var240 r10 / (10 var240 r)) / ln 10, r10 = ln(C_t / C_t-10), clip to [0, 1]",
         0, 1, 250, "shape", 0.5,
     ),
-    Feature("tod_sin", "sin(2 pi minute / 1440), minute of the day of ts_event in UTC", -1, 1, 1, "clock", None),
+    Feature(
+        "tod_sin", "sin(2 pi minute / 1440), minute of the day of ts_event by the exchange's clock", -1, 1, 1, "clock", None
+    ),
     Feature("tod_cos", "cos(2 pi minute / 1440)", -1, 1, 1, "clock", None),
-    Feature("dow_sin", "sin(2 pi weekday / 7), weekday of ts_event in UTC, Monday is 0", -1, 1, 1, "clock", None),
+    Feature("dow_sin", "sin(2 pi weekday / 7), weekday of the trade date, Monday is 0", -1, 1, 1, "clock", None),
     Feature("dow_cos", "cos(2 pi weekday / 7)", -1, 1, 1, "clock", None),
 )  # fmt: skip
 

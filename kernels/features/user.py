@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kernels.features.errors import FeatureError, LookAheadError
+from kernels.canonical_nan import canonical
+from kernels.features.errors import FeatureError
 
-LOOSE = 1e-3
-"""Share of a feature's range by which values may differ that running sums from another start explain."""
 Function = Callable[[pd.DataFrame, NDArray[np.float64]], Any]
 
 
@@ -45,8 +44,8 @@ class UserFeature:
             raise FeatureError(f"feature {self.name}: warm_up {self.warm_up} < 1; give the bars it reads, at least 1")
 
     def __call__(self, bars: pd.DataFrame, clamped_returns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The column, float64 [bars]; raises FeatureError where the function does, and for a result of another shape,
-        order or kind.
+        """The column, float64 [bars], every NaN numpy's own; raises FeatureError where the function does, and for a result
+        of another shape, order or kind.
         """
         shown = clamped_returns.view()
         shown.flags.writeable = False
@@ -66,7 +65,7 @@ class UserFeature:
                 f"feature {self.name} returned {result.dtype} of shape {result.shape} for {len(bars)} bars; "
                 "return one number a bar"
             )
-        return result.astype(np.float64)
+        return canonical(result.astype(np.float64))
 
 
 def feature(name: str, low: float, high: float, warm_up: int, formula: str) -> Callable[[Function], UserFeature]:
@@ -122,51 +121,6 @@ def load_features(modules: Sequence[str]) -> tuple[UserFeature, ...]:
     return tuple(found)
 
 
-def checked_column(made: UserFeature, bars: pd.DataFrame, clamped_returns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The column of a feature that keeps the past on a sample of cuts: a third, two thirds, and one bar short of the end.
-
-    The feature is computed again on the bars before each cut; bits that differ prove that it read later bars. It is computed
-    once more without the first bars: what then differs by more than LOOSE of its range read more bars than its warm-up says,
-    and would depend on where a trade date's look-back begins.
-
-    Raises:
-        LookAheadError: names the feature, the first bar that differs and the cut.
-        FeatureError: the feature raises, gives no number a bar, or reads more than its warm-up.
-    """
-    column = made(bars, clamped_returns)
-    rows = len(bars)
-    for cut in sorted({rows // 3, 2 * rows // 3, rows - 1} - {-1, 0}):
-        again = made(bars.iloc[:cut].reset_index(drop=True), clamped_returns[:cut])
-        same = (again == column[:cut]) | (np.isnan(again) & np.isnan(column[:cut]))
-        if not same.all():
-            row = int(np.flatnonzero(~same)[0])
-            raise LookAheadError(
-                f"feature {made.name}: bar {_minute(bars, row)} is {column[row]} with all bars, but {again[row]} with the "
-                f"bars before {_minute(bars, cut)} alone: it reads later bars, or gives another value on every call; use "
-                "row t and rows before it only, and nothing that changes"
-            )
-    _check_warm_up(made, bars, clamped_returns, column)
-    return column
-
-
-def _check_warm_up(
-    made: UserFeature, bars: pd.DataFrame, clamped_returns: NDArray[np.float64], column: NDArray[np.float64]
-) -> None:
-    start = (len(bars) - made.warm_up) // 2
-    if start < 1:
-        return
-    later = made(bars.iloc[start:].reset_index(drop=True), clamped_returns[start:])
-    whole, again = column[start + made.warm_up - 1 :], later[made.warm_up - 1 :]
-    wrong = np.abs(whole - again) > LOOSE * (made.high - made.low)
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise FeatureError(
-            f"feature {made.name}: bar {_minute(bars, start + made.warm_up - 1 + at)} is {whole[at]} with all bars before it, "
-            f"but {again[at]} with its warm-up of {made.warm_up + at} bars alone: it reads more bars than warm_up says; raise "
-            "warm_up (an exponential mean reads about ten spans), or read fewer"
-        )
-
-
 def _told(error: Exception, module: str) -> str:
     """Kind and message of an error, and the last line of the user's module on the way to it, else the line that raised it."""
     own = getattr(sys.modules.get(module), "__file__", None)
@@ -174,7 +128,3 @@ def _told(error: Exception, module: str) -> str:
     frames = [one for one in frames if one.filename == own] or frames
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"
-
-
-def _minute(bars: pd.DataFrame, row: int) -> str:
-    return str(pd.Timestamp(bars["ts_event"].iloc[row]).strftime("%Y-%m-%dT%H:%M:%SZ"))

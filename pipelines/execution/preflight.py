@@ -14,6 +14,7 @@ from pipelines.errors import ClusterError
 from pipelines.execution.worker_code import ExpectedCode, expected_code
 from pipelines.graphs.graph import Task
 from pipelines.keying import keys
+from pipelines.keying.arithmetic import arithmetic
 from pipelines.record.records import LIBRARIES
 from pipelines.storage.store import Store
 
@@ -48,11 +49,12 @@ class Worker:
 
 def expectation(tasks: Sequence[Task], store: Store, token: str) -> Expectation:
     """Return what the tasks expect of every worker."""
-    split = any(task.node.split is not None for task in tasks)
+    rounding = [set(task.node.libraries) for task in tasks if not task.node.exact]
     named = {name for task in tasks for name in task.parts["libraries"]}
     found = {name: _version(name) for name in sorted(named & _installable(named) | set(LIBRARIES))}
     versions = {"python": platform.python_version(), **found}
-    return Expectation(expected_code(tasks), versions, keys.arithmetic() if split else {}, store, token)
+    rounds = arithmetic(set().union(*rounding)) if rounding else {}
+    return Expectation(expected_code(tasks), versions, rounds, store, token)
 
 
 def refusal(expected: Expectation) -> str:
@@ -61,11 +63,18 @@ def refusal(expected: Expectation) -> str:
         here = platform.python_version() if name == "python" else _version(name)
         if here != wanted:
             return f"it has {name} {here}, the driver {wanted}; install the same versions"
-    if expected.arithmetic and keys.arithmetic() != expected.arithmetic:
-        return "its processor rounds features differently from the driver's; run on machines of one kind"
+    if differing := _other_rounding(expected.arithmetic):
+        return f"its processor or C library may round otherwise than the driver's ({differing}); run on machines of one kind"
     if names := expected.code.first_difference():
         return f"its code of {names} differs from the driver's; install the same code there and restart the worker"
     return _store_refusal(expected.store, expected.token)
+
+
+def _other_rounding(wanted: Mapping[str, str]) -> str:
+    """What rounds here otherwise than the driver has it; nothing where nothing does, or where no task rounds."""
+    here = arithmetic(("torch",)) if wanted else {}
+    differing = {name: value for name, value in wanted.items() if here.get(name) != value}
+    return ", ".join(f"{name} {here.get(name)}, there {value}" for name, value in differing.items())
 
 
 def _store_refusal(store: Store, token: str) -> str:

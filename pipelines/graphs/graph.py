@@ -12,6 +12,7 @@ from pipelines.graphs.input_files import InputFile, file_constant
 from pipelines.graphs.node import Node
 from pipelines.graphs.node_checks import GraphError, check_nodes, hints_of
 from pipelines.keying import keys
+from pipelines.keying.arithmetic import arithmetic
 from pipelines.keying.code_reading import CodeReader
 from pipelines.record.redaction import HIDDEN, Redactor
 
@@ -101,8 +102,8 @@ def build_graph(
         _check_sources(node, settings, files, axes)
         code = _Code(node, settings, reader)
         versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
-        if node.split is not None:
-            versions |= keys.arithmetic()
+        if not node.exact:
+            versions |= arithmetic(node.libraries)
         made.add(node, [_task(node, place, made, settings, files, code, versions) for place in _places(node, axes)])
     reader.save()
     return Graph(tuple(task for tasks in made.tasks.values() for task in tasks))

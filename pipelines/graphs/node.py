@@ -70,7 +70,8 @@ class Node:
     its key, and so is that of a value `package.module:name` of one of its axes. `narrowed` cuts a setting down to what the
     node reads of it at its place, so that a change of the rest does not reach its key. `split` cuts the work: called with the
     function's arguments it returns Parts, each computed by the function and stored under a key of its own content; what reads
-    the node gets a list.
+    the node gets a list. `exact`: its numbers come from exactly rounded operations in a fixed order (+ - * / and square roots,
+    numpy's sums and sorts), the same bits on every machine; the key of any other node also names what rounds here.
 
     `resources`, `retries` and `timeout_s` (seconds a try may take; 0 is no limit) say how it runs, never what it makes: they
     are not in its key. A timeout counts as TimeoutError. docs/flows.md says what each runner does about them. `pieces`: how
@@ -91,6 +92,7 @@ class Node:
     modules: str = ""
     narrowed: Mapping[str, Callable[[Any, Mapping[str, int | str]], Any]] = field(default_factory=dict)
     split: Callable[..., Sequence[Part]] | None = None
+    exact: bool = False
     resources: Resources = Resources()
     retries: Retries = Retries()
     timeout_s: float = 0.0

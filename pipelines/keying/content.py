@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kernels.canonical_nan import with_canonical_nan
 from pipelines.keying.keys import digest
 
 
@@ -47,8 +48,4 @@ def _column(series: pd.Series) -> list[Any]:
 def _bytes_digest(values: NDArray[Any]) -> str:
     if values.dtype.hasobject:
         raise TypeError(f"values of dtype {values.dtype} have no content digest; use numbers, str or timestamps")
-    plain = np.ascontiguousarray(values)
-    if plain.dtype.kind == "f":
-        missing = np.isnan(plain)
-        plain = np.where(missing, plain.dtype.type(np.nan), plain) if missing.any() else plain
-    return hashlib.sha256(plain.tobytes()).hexdigest()
+    return hashlib.sha256(with_canonical_nan(values).tobytes()).hexdigest()

@@ -16,7 +16,6 @@ from pipelines.errors import UsageError
 from pipelines.keying.code_closure import Closure
 from pipelines.keying.code_reading import CodeReader
 
-DISPATCHED = ("exp", "log", "log1p", "power", "sin", "cos", "tanh")  # numpy has several kernels of each
 FORMAT = 1  # of artefacts on disk; raise it when an old artefact could be misread
 
 
@@ -73,19 +72,6 @@ def installed_versions(names: Iterable[str]) -> dict[str, str]:
 @lru_cache(maxsize=256)
 def _installed_version(name: str) -> str:
     return importlib.metadata.version(name)
-
-
-def arithmetic() -> dict[str, str]:
-    """Return what rounds a float64 result here: the back end, and for each function whose last bit depends on the processor
-    the instruction set that numpy runs it on.
-
-    Where a feature set is computed on two kinds of processor, each has its own.
-    """
-    import numpy as np
-
-    found = np.lib.introspect.opt_func_info(func_name=f"^({'|'.join(DISPATCHED)})$", signature="float64")
-    used = {name: signature["current"] for name, kinds in found.items() for signature in kinds.values()}
-    return {"back end": "numpy", **dict(sorted(used.items()))}
 
 
 def code_of(

@@ -131,7 +131,7 @@ def pearson(features: NDArray[np.floating], rows: NDArray[np.int64]) -> NDArray[
     for chunk in chunks:
         constant &= (features[chunk] == features[rows[0]]).all(axis=0)
         centred = features[chunk] - mean
-        products += centred.T @ centred
+        products += np.einsum("ij,ik->jk", centred, centred)
     scale = np.where(constant, np.nan, np.sqrt(np.diag(products)))
     matrix: NDArray[np.float64] = np.clip(products / scale[:, None] / scale[None, :], -1.0, 1.0)
     return matrix.round(DECIMALS)

@@ -38,8 +38,8 @@ class Sorted:
         """Sort a column [n]; raises ValueError for an empty one."""
         if not len(values):
             raise ValueError("a distribution needs at least one row")
-        order = np.argsort(values)  # how ties are ordered changes nothing that is read from here
-        ordered = values[order]
+        order = np.argsort(values, kind="stable")  # the order of ties would follow the processor
+        ordered = values[order] + 0.0  # so would which of two zeros comes first
         grid = on_grid(ordered)
         return cls(ordered, order, grid, np.append(grid[1:] != grid[:-1], True))
 
@@ -58,7 +58,7 @@ def on_grid(values: NDArray[np.float64]) -> NDArray[np.float64]:
         low, high = float(values[0]), float(values[-1])
     if not high > low:
         return values
-    return np.round(values, -int(np.floor(np.log10((high - low) / 300.0))))
+    return np.round(values, -int(np.floor(np.log10((high - low) / 300.0)))) + 0.0
 
 
 def quantile_edges(values: NDArray[np.float64], parts: int) -> NDArray[np.float64]:

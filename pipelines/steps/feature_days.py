@@ -47,6 +47,7 @@ def split_days(
     bars: pd.DataFrame,
     exogenous: pd.DataFrame,
     features: FeatureSettings,
+    timezone: str,
     limit: float,
     return_limit: float,
     flow: BarFlow = NO_FLOW,
@@ -83,6 +84,7 @@ def day_features(
     bars: pd.DataFrame,
     exogenous: pd.DataFrame,
     features: FeatureSettings,
+    timezone: str,
     limit: float,
     return_limit: float,
     flow: BarFlow = NO_FLOW,
@@ -96,7 +98,7 @@ def day_features(
     """
     table = with_exogenous(bars, exogenous)
     clamped = clamped_returns(table, return_limit)
-    columns = feature_matrix(table, clamped.returns, features, flow if len(flow.has_book) else None)
+    columns = feature_matrix(table, clamped.returns, features, timezone, flow if len(flow.has_book) else None)
     read = features.modules and len(exogenous.columns)
     known = _known_throughout(exogenous, columns.look_back) if read else None
     whole = feature_set(table, clamped, columns, limit, return_limit, known)

@@ -53,13 +53,18 @@ def clamped_returns(bars: pd.DataFrame, limit: float) -> ClampedReturns:
 
 
 def feature_matrix(
-    bars: pd.DataFrame, returns: NDArray[np.float64], features: FeatureSettings, flow: BarFlow | None = None
+    bars: pd.DataFrame,
+    returns: NDArray[np.float64],
+    features: FeatureSettings,
+    timezone: str,
+    flow: BarFlow | None = None,
 ) -> FeatureColumns:
-    """Compute the configured features from bars, clamped returns and the bars' order flow, if there is any.
+    """Compute the configured features from bars, clamped returns and the bars' order flow, if there is any; the time of day
+    is that of the zone in which the exchange's clock hangs.
 
     Raises FeatureError for a user's feature that looks ahead.
     """
-    return feature_columns(bars, np.asarray(returns), features, flow)
+    return feature_columns(bars, np.asarray(returns), features, timezone, flow)
 
 
 def feature_set(

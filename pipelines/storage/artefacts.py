@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kernels.canonical_nan import with_canonical_nan
 from pipelines.graphs.value_types import require_value
 
 _JSON_PART = "values.json"
@@ -18,7 +19,8 @@ SMALL_FILE = 2**20  # bytes; below it starting threads and a dataset costs more 
 
 def write_parts(value: Any, folder: Path, kind: Any = Any) -> None:
     """Write a value into an empty folder: a frozen dataclass (a file for each table or array in it, also in dataclasses
-    inside it), a table, an array or a plain value.
+    inside it), a table, an array or a plain value. Every NaN of an array is written as numpy's own; in a table NaN is a
+    missing value, in JSON a word.
 
     Raises TypeError for a value that is not of the type `kind`, or that could only be pickled.
     """
@@ -32,7 +34,7 @@ def write_parts(value: Any, folder: Path, kind: Any = Any) -> None:
                 raise TypeError(
                     f"{type(value).__name__}.{name} is an array of Python objects; artefacts hold numbers only"
                 )
-            np.save(folder / f"{name}.npy", np.asarray(part, order="C"), allow_pickle=False)
+            np.save(folder / f"{name}.npy", with_canonical_nan(np.asarray(part, order="C")), allow_pickle=False)
         else:
             plain[name] = part
     if plain:

@@ -78,7 +78,7 @@ def prepared(directory, edge, seed):
     rolled = rolled_bars(parts, SessionRule(), RollSettings())
     bars = continuous_bars(sanitise_rolled(rolled.bars, BarRules(tick_size=0.25)).accepted)
     clamped = clamped_returns(bars, 0.1)
-    whole = feature_set(bars, clamped, feature_matrix(bars, clamped.returns, FeatureSettings()), 5.0, 0.1)
+    whole = feature_set(bars, clamped, feature_matrix(bars, clamped.returns, FeatureSettings(), "America/Chicago"), 5.0, 0.1)
     fold = fold_table(whole, FoldSettings()).folds[0]
     known = pd.read_parquet(directory / "oracle.parquet")
     oracle = whole.bars[["ts_event"]].merge(known, on="ts_event", how="left")["position"].fillna(0.0)

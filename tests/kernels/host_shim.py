@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kernels.canonical_nan import canonical
 from kernels.cuda_text import cuda_text, family_count, records
-from kernels.executor import Inputs, Run, canonical
+from kernels.executor import Inputs, Run
 from kernels.program import Program
 
 SHIM = """

@@ -283,3 +283,11 @@ def test_the_examples_of_the_page_run():
     assert warm_up(names["revert"].target, {"window": np.array([20.0]), "entry": np.array([1.0])}) == 20
     series = writer({"adj_close": c}).family(names["level"], {"q": np.array([0.5])}).matrix[:, 0]
     assert np.corrcoef(series, c)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("window", [1, 2, 5, 8, 17])
+def test_a_median_of_zeros_of_both_signs_is_plus_zero(window):
+    """Issue 9.4: zeros of both signs are equal to a sort, and which comes first follows the processor's vectors."""
+    signs = np.random.default_rng(1).random(200) < 0.5
+    found = row(ours.rolling_median(C, window), close=np.where(signs, -0.0, 0.0))[window - 1 :]
+    assert not found.any() and not np.signbit(found).any()

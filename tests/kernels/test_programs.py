@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kernels import numpy_executor
 from kernels import program_cache as cache_module
+from kernels.canonical_nan import canonical
 from kernels.cpu_executor import CacheError, CpuExecutor, default_cache, write_source
-from kernels.executor import canonical
 from kernels.expressions import col, param, prev
 from kernels.hoisting import hoist
 from kernels.indicators import ema, sma
@@ -242,7 +242,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 def test_another_process_finds_the_compiled_program(tmp_path):
     script = (
         "import numpy as np, sys; from pathlib import Path\n"
-        "from kernels.cpu_executor import CpuExecutor; from kernels.executor import Inputs, canonical\n"
+        "from kernels.cpu_executor import CpuExecutor; from kernels.executor import Inputs\n"
         "from kernels.hoisting import hoist; from kernels.trace import trace\n"
         "p = hoist(trace(lambda s: ({'a': s['a'] + 1.0}, {}), {'a': 0.0})).program\n"
         "i = Inputs(np.empty((9, 0)), (), np.empty((0, 2), np.int64), np.empty((0, 2)), np.zeros(9, bool))\n"

@@ -66,6 +66,33 @@ def test_a_delay_moves_every_value_and_an_availability_column_each_of_its_own(tm
     assert_array_equal(joined(path, two)["vix"], [np.nan, np.nan, 1, 2, 2, 2])
 
 
+@pytest.mark.parametrize(
+    ("when", "delay", "known"),
+    [
+        ("2024-11-02 18:00", "1d", "2024-11-03T23:00"),  # 18:00 EDT, then 18:00 EST: 25 hours
+        ("2024-11-02 18:00", "24h", "2024-11-03T22:00"),  # time that passes: 17:00 by the clock
+        ("2024-03-09 18:00", "1d", "2024-03-10T22:00"),  # 23 hours
+        ("2024-03-09 18:00", "2d", "2024-03-11T22:00"),
+        ("2024-07-01 18:00", "1d", "2024-07-02T22:00"),
+        ("2024-11-02 01:30", "1d", "2024-11-03T06:30"),  # 01:30 comes twice: the second, so that nothing is known early
+        ("2024-03-09 02:30", "1d", "2024-03-10T07:00"),  # 02:30 is skipped: 03:00 EDT
+        ("2024-11-03 12:00", "0d", "2024-11-03T17:00"),
+    ],
+)
+def test_t23_a_delay_in_days_is_the_same_time_by_the_clock(tmp_path, when, delay, known):
+    """By hand, New York: UTC - 4 until 2024-11-03 06:00Z and from 2024-03-10 07:00Z, else UTC - 5."""
+    path = csv(tmp_path, f"when,vix\n{when},1")
+    rule = dataclasses.replace(RULE, delay=delay, timezone="America/New_York")
+    assert read_observations(path, rule).available.tolist() == [pd.Timestamp(known, tz="UTC").value]
+
+
+def test_times_with_offsets_take_the_clock_of_a_delay_in_days_from_the_rule(tmp_path):
+    rule = dataclasses.replace(RULE, delay="1d", timezone="America/New_York")
+    for text in ("2024-11-02T18:00-04:00", "2024-11-02T22:00Z"):
+        path = csv(tmp_path, f"when,vix\n{text},1")
+        assert read_observations(path, rule).available.tolist() == [pd.Timestamp("2024-11-03T23:00", tz="UTC").value]
+
+
 def test_a_value_known_later_than_its_time_cannot_be_seen_before(tmp_path):
     """The attack: a file stamped with the day a figure is about, published that evening; joined by its time it would be
     seen from midnight."""
@@ -184,6 +211,7 @@ def test_a_file_that_leaves_a_doubt_is_refused_with_the_remedy(tmp_path, text, c
         ({"delay": ""}, "say when a value is known"),
         ({"available": "known"}, "say when a value is known"),
         ({"delay": "-5min"}, "delay '-5min' is none"),
+        ({"delay": "2d"}, "delay '2d' is counted in calendar days.* set timezone .* or write 48h for time that passes"),
         ({"columns": ()}, "name at least one column"),
         ({"columns": ("10y",)}, "cannot be read as col"),
         ({"unit": "minutes"}, "must be one of s, ms, us, ns"),
@@ -210,7 +238,7 @@ def test_names_that_exist_and_bars_shorter_than_said_are_refused(tmp_path):
 
 
 def test_a_file_has_a_path_and_no_rules_mean_no_columns():
-    assert ExogenousFile(path="a.csv", time="t", columns=("x",), delay="1d").delay_ns == 86_400_000_000_000
+    assert ExogenousFile(path="a.csv", time="t", columns=("x",), delay="24h").delay_ns == 86_400_000_000_000
     made = exogenous_columns(bars(3), (), (), 60)
     assert made.columns.shape == (3, 0) and made.report == []
 

@@ -8,11 +8,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from kernels.features.selection import FeatureSettings
+from kernels.features.table import feature_names
 from pipelines.errors import CorruptArtefactError
 from pipelines.steps.feature_days import day_features, joined_days, split_days
 from tests.pipelines.day_bars import MINUTES, Workshop, bars_of
 
-SETTINGS = (FeatureSettings(), 5.0, 0.1)
+SETTINGS = (FeatureSettings(), "America/Chicago", 5.0, 0.1)
 
 
 def nothing(bars):
@@ -130,6 +131,15 @@ def test_other_bounds_or_features_share_no_day(bars, shop):
     assert np.nanmax(np.abs(made.targets[:, 0])) == 0.05
 
 
+def test_t23_the_time_of_day_is_that_of_the_instruments_exchange(bars, shop):
+    """The days begin at 14:00 UTC in March before the clocks change: 08:00 in Chicago (120 degrees), 15:00 in Berlin (225)."""
+    place = feature_names().index("tod_sin")
+    assert shop.build(bars).features[0, place] == np.float32(np.sin(np.radians(120.0)))
+    elsewhere = dataclasses.replace(shop, overrides=("instrument.session.timezone=Europe/Berlin",))
+    assert elsewhere.build(bars).features[0, place] == np.float32(np.sin(np.radians(225.0)))
+    assert elsewhere.sessions_made() == dates(bars)
+
+
 def test_a_bound_that_float32_cannot_hold_passes_its_own_gate(bars, shop):
     """Case D04: float32(0.1) is above 0.1; layer 3 compares in float64, the gate in the matrix's float32."""
     tight = dataclasses.replace(shop, overrides=("instrument.limits.feature=0.1",))
@@ -157,7 +167,8 @@ def test_a_days_rows_do_not_depend_on_how_much_lies_around_it(bars):
     whole = day_features(bars, nothing(bars), *SETTINGS).rows
     at = 0
     for part in split_days(bars, nothing(bars), *SETTINGS):
-        rows = day_features(**part.arguments, features=SETTINGS[0], limit=5.0, return_limit=0.1).rows
+        settings = {"features": SETTINGS[0], "timezone": SETTINGS[1], "limit": 5.0, "return_limit": 0.1}
+        rows = day_features(**part.arguments, **settings).rows
         stop = at + part.about["rows"]
         assert rows.features.tobytes() == whole.features[at:stop].tobytes()
         assert rows.targets.tobytes() == whole.targets[at:stop].tobytes()

@@ -51,7 +51,7 @@ def through_the_steps(table, rules, limits, features=FeatureSettings(include=("m
     clean = sanitise_rolled(table, rules)
     bars = continuous_bars(clean.accepted)
     clamped = clamped_returns(bars, limits[0])
-    made = feature_set(bars, clamped, feature_matrix(bars, clamped.returns, features), limits[1], limits[0])
+    made = feature_set(bars, clamped, feature_matrix(bars, clamped.returns, features, "America/Chicago"), limits[1], limits[0])
     boundaries.gate_features_and_targets(made, "before cache write")
     cut = fold_rows.fold_rows(fold_rows.fold_table(made, FOLDS), fold)
     return clean, made, cut, fold_rows.normalised_features(made, cut, limits[2])

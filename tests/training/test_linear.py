@@ -9,6 +9,7 @@ from training.folds import Fold
 from training.linear import (
     LinearModel,
     LinearSettings,
+    _solved,
     fit_linear,
     forward_profit,
     information_coefficients,
@@ -99,6 +100,18 @@ def test_positions_do_not_change_with_the_future():
     )
     whole = linear_positions(model, features, (0, 500))
     assert linear_positions(model, features[:333], (0, 333)).tobytes() == whole[:333].tobytes()
+
+
+def test_weights_are_those_of_lapack_and_dependent_features_need_a_penalty(reverting, es):
+    """Issue 9.4: LAPACK's own bits follow the processor and the number of threads, so the weights are not made by it."""
+    generator = np.random.default_rng(2)
+    root = generator.normal(size=(60, 45))
+    matrix, right = root.T @ root / 60 + 0.02 * np.eye(45), generator.normal(size=45)
+    np.testing.assert_allclose(_solved(matrix, right), np.linalg.solve(matrix, right), rtol=1e-9)
+    features = reverting.features.copy()
+    features[:, 1] = 1.0
+    with pytest.raises(TrainingError, match=r"feature 1 is constant .* linear.penalty is 0; give a penalty > 0"):
+        fit_linear(features, reverting.bars, FOLD, LinearSettings(penalty=0.0), *es.all())
 
 
 def test_refusals(reverting, es):

@@ -89,7 +89,7 @@ def test_every_stage_hands_on_what_its_schema_demands(rolled, sanitised):
     returns, findings, masked = clamp_returns(bars, log_returns(bars))
     assert check_table(findings, "findings") is None
     bars["masked"] = masked
-    features, findings = bound_features(market_features(bars, returns), feature_names(), bars["ts_event"])
+    features, findings = bound_features(market_features(bars, returns, "America/Chicago"), feature_names(), bars["ts_event"])
     assert len(findings) == 0  # the built-in features keep their bounds by construction
     valid = np.arange(len(bars)) >= WARM_UP - 1
     z, _ = normalise(features, fit_normaliser(features, (WARM_UP, len(bars) // 2)))

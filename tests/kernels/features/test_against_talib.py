@@ -21,7 +21,7 @@ def bars(bars_of):
 
 @pytest.fixture(scope="module")
 def computed(bars):
-    return market_features(bars, log_returns(bars))
+    return market_features(bars, log_returns(bars), "America/Chicago")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ ROLLS = (450,)
 
 
 def features(table):
-    return market.market_features(table, np.clip(log_returns(table), -0.1, 0.1))
+    return market.market_features(table, np.clip(log_returns(table), -0.1, 0.1), "America/Chicago")
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ def returns(bars):
 
 @pytest.fixture(scope="module")
 def whole(bars, returns):
-    return market_features(bars, returns)
+    return market_features(bars, returns, "America/Chicago")
 
 
 def assert_same_bits(left, right):
@@ -36,7 +36,7 @@ def assert_same_bits(left, right):
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(cuts=st.lists(st.integers(0, ROWS), max_size=5).map(sorted))
 def test_any_split_gives_the_bits_of_the_whole(bars, returns, whole, cuts):
-    parts = list(market_features_in_chunks(bars, returns, cuts))
+    parts = list(market_features_in_chunks(bars, returns, "America/Chicago", cuts))
     assert [len(part) for part in parts] == np.diff([0, *cuts, ROWS]).tolist()
     assert_same_bits(np.concatenate(parts), whole)
 
@@ -47,19 +47,19 @@ def test_a_chunk_needs_no_more_than_the_overlap_and_its_own_returns(bars, whole,
     part = bars.iloc[start - OVERLAP :].reset_index(drop=True)
     own = np.clip(log_returns(part), -0.1, 0.1)
     assert np.isnan(own[0])
-    assert_same_bits(market_features(part, own, OVERLAP), whole[start:])
+    assert_same_bits(market_features(part, own, "America/Chicago", OVERLAP), whole[start:])
     assert OVERLAP == WARM_UP - 1 == 253
 
 
 def test_one_bar_less_is_not_enough(bars, whole):
     short = bars.iloc[400 - OVERLAP + 1 :].reset_index(drop=True)
     own = np.clip(log_returns(short), -0.1, 0.1)
-    assert np.isnan(market_features(short, own, OVERLAP - 1)[0]).any()
+    assert np.isnan(market_features(short, own, "America/Chicago", OVERLAP - 1)[0]).any()
     assert np.isfinite(whole[400]).all()
 
 
 def test_cuts_must_rise_and_overlap_must_exist(bars, returns):
     with pytest.raises(ValueError, match="do not rise"):
-        list(market_features_in_chunks(bars, returns, [300, 200]))
+        list(market_features_in_chunks(bars, returns, "America/Chicago", [300, 200]))
     with pytest.raises(ValueError, match="overlap 11 of 10 bars"):
-        market_features(bars.iloc[:10], returns[:10], 11)
+        market_features(bars.iloc[:10], returns[:10], "America/Chicago", 11)

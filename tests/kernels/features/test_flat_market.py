@@ -12,7 +12,7 @@ PRICES = ["open", "high", "low", "close"]
 
 
 def features(table):
-    matrix = market_features(table, np.clip(log_returns(table), -0.1, 0.1))
+    matrix = market_features(table, np.clip(log_returns(table), -0.1, 0.1), "America/Chicago")
     return pd.DataFrame(matrix, columns=list(feature_names()))
 
 
@@ -98,4 +98,4 @@ def test_price_below_zero_masks_levels_while_it_is_in_the_window(bars_of):
 
 def test_lengths_must_agree(bars_of):
     with pytest.raises(ValueError, match="3 returns for 10 bars"):
-        market_features(bars_of(10), np.zeros(3))
+        market_features(bars_of(10), np.zeros(3), "America/Chicago")

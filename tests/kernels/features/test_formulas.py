@@ -28,7 +28,7 @@ def clamped(bars):
 
 @pytest.fixture(scope="module")
 def computed(bars, clamped):
-    return market_features(bars, clamped)
+    return market_features(bars, clamped, "America/Chicago")
 
 
 @pytest.fixture(scope="module")
@@ -179,8 +179,9 @@ def shape_formulas(r, c):
 
 
 def clock_formulas(bars):
-    when = bars["ts_event"].dt
-    turn, week = 2 * np.pi * (when.hour * 60 + when.minute) / 1440, 2 * np.pi * when.dayofweek / 7
+    when = bars["ts_event"].dt.tz_convert("America/Chicago").dt
+    weekday = pd.to_datetime(bars["session"].astype(str), format="%Y%m%d").dt.dayofweek
+    turn, week = 2 * np.pi * (when.hour * 60 + when.minute) / 1440, 2 * np.pi * weekday / 7
     return {"tod_sin": np.sin(turn), "tod_cos": np.cos(turn), "dow_sin": np.sin(week), "dow_cos": np.cos(week)}
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kernels.features.causality import checked_column
 from kernels.features.errors import FeatureError, LookAheadError
 from kernels.features.returns import log_returns
 from kernels.features.selection import FeatureSettings, feature_columns, select_features
 from kernels.features.table import FEATURES, feature_names
-from kernels.features.user import checked_column, feature, load_features
+from kernels.features.user import feature, load_features
 
 MODULE = '''
 import numpy as np
@@ -53,7 +54,7 @@ def returns(bars):
 
 
 def test_a_decorated_function_becomes_columns_beside_the_built_in_ones(package, bars, returns):
-    made = feature_columns(bars, returns, FeatureSettings(modules=("desk.ideas",)))
+    made = feature_columns(bars, returns, FeatureSettings(modules=("desk.ideas",)), "America/Chicago")
     assert made.names == [*feature_names(), "range_rel", "even_minute"]
     assert made.values.shape == (400, 44) and made.look_back == 254
     span = (bars["high"] - bars["low"]).to_numpy()
@@ -69,7 +70,8 @@ def test_the_feature_of_the_tutorial_works(tmp_path, monkeypatch, bars, returns)
     code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     (tmp_path / "myfeatures.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
-    made = feature_columns(bars, returns, FeatureSettings(modules=("myfeatures",), names=("ret_1", "vol_10_60", "range_z")))
+    settings = FeatureSettings(modules=("myfeatures",), names=("ret_1", "vol_10_60", "range_z"))
+    made = feature_columns(bars, returns, settings, "America/Chicago")
     sys.modules.pop("myfeatures")
     column = made.values[:, 2]
     assert made.names[2] == "range_z" and made.look_back == 61
@@ -78,9 +80,9 @@ def test_the_feature_of_the_tutorial_works(tmp_path, monkeypatch, bars, returns)
 
 def test_names_choose_columns_and_their_order(package, bars, returns):
     settings = FeatureSettings(modules=("desk.ideas",), names=("even_minute", "clv", "range_rel"))
-    made = feature_columns(bars, returns, settings)
+    made = feature_columns(bars, returns, settings, "America/Chicago")
     assert made.names == ["even_minute", "clv", "range_rel"] and made.look_back == 2
-    whole = feature_columns(bars, returns, FeatureSettings())
+    whole = feature_columns(bars, returns, FeatureSettings(), "America/Chicago")
     np.testing.assert_array_equal(made.values[:, 1], whole.values[:, feature_names().index("clv")])
     only = FeatureSettings(include=(), modules=("desk.ideas",))
     assert select_features(only).names == ("range_rel", "even_minute")
@@ -175,7 +177,7 @@ def test_descriptions_that_say_nothing_are_refused(arguments, message):
 
 
 def test_order_flow_without_books_is_nine_zero_columns_and_no_row_that_has_flow(bars, returns):
-    made = feature_columns(bars, returns, FeatureSettings(include=("market", "order_flow")))
+    made = feature_columns(bars, returns, FeatureSettings(include=("market", "order_flow")), "America/Chicago")
     assert made.values.shape == (400, 51)
     assert not made.values[:, 42:].any() and not made.has_flow.any()
     assert made.names[42:] == [

@@ -13,7 +13,7 @@ PRICES = ["open", "high", "low", "close"]
 
 def both(table, returns=None):
     returns = np.clip(log_returns(table), -0.1, 0.1) if returns is None else returns
-    return valid_rows(table, returns, WARM_UP), np.isfinite(market_features(table, returns)).all(axis=1)
+    return valid_rows(table, returns, WARM_UP), np.isfinite(market_features(table, returns, "America/Chicago")).all(axis=1)
 
 
 def test_without_faults_all_rows_after_the_warm_up_are_valid(bars_of):

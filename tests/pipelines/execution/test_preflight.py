@@ -9,6 +9,7 @@ from pipelines.errors import ClusterError
 from pipelines.execution.preflight import Worker, check, expectation, hosts_for, refusal
 from pipelines.execution.serial_runner import run_serial
 from pipelines.graphs.node import Resources
+from pipelines.keying.arithmetic import arithmetic
 from pipelines.storage.store import Store
 from tests.pipelines.execution.squares import Squares, graph_of, squares
 
@@ -60,9 +61,18 @@ def test_a_worker_that_differs_says_in_what(tmp_path, expected):
     other = dataclasses.replace(expected, versions={"python": "2.7.18"})
     assert refusal(other) == f"it has python {platform.python_version()}, the driver 2.7.18; install the same versions"
     other = dataclasses.replace(expected, arithmetic={"back end": "abacus"})
-    assert "rounds features differently" in refusal(other)
+    assert "may round otherwise than the driver's (back end numpy, there abacus); run on machines" in refusal(other)
     unseen = dataclasses.replace(expected, store=Store(tmp_path / "elsewhere"))
     assert f"it does not see the store {tmp_path / 'elsewhere'}" in refusal(unseen)
+
+
+def test_only_tasks_that_round_ask_for_equal_processors(tmp_path):
+    store = Store.open(tmp_path / "store")
+    exact = [task for task in graph_of(squares, Squares("nowhere"), 2, exact=True).tasks if task.node.exact]
+    assert expectation(exact, store, "").arithmetic == {}
+    assert expectation([*exact, *tasks()], store, "").arithmetic == arithmetic()
+    learnt = graph_of(squares, Squares("nowhere"), 2, libraries=("torch",)).tasks
+    assert expectation([*exact, *learnt], store, "").arithmetic == arithmetic(("torch",))
 
 
 def test_a_store_that_a_worker_cannot_write_is_said(expected, monkeypatch):

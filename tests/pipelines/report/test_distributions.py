@@ -33,6 +33,18 @@ def samples(kind: str, rows: int = 4_000) -> np.ndarray:
     }[kind]
 
 
+@pytest.mark.parametrize("rows", [3, 16, 100, 1000])
+def test_zeros_of_both_signs_read_the_same_wherever_they_stand(rows):
+    """Issue 9.4: which of two equal zeros a sort puts first follows the processor's vectors, and a page shows "-0.0"."""
+    generator = np.random.default_rng(rows)
+    values = np.where(generator.random(rows) < 0.5, -0.0, 0.0) + np.where(generator.random(rows) < 0.3, 1e-9, 0.0)
+    values[generator.random(rows) < 0.3] = -0.0
+    values[0] = -1e-5  # rounded to the grid of the rest it is -0.0
+    one = Sorted.of(values)
+    assert not np.signbit(one.values[one.values == 0]).any() and not np.signbit(one.grid[one.grid == 0]).any()
+    assert one.order[one.values == 0].tolist() == np.flatnonzero(values == 0).tolist()  # ties in the order of the rows
+
+
 KINDS = ["normal", "clipped", "half zero", "few values", "skewed"]
 
 

@@ -50,6 +50,20 @@ def sample() -> Sample:
     )
 
 
+def test_of_every_nan_an_artefact_holds_numpys_own(tmp_path):
+    """Issue 9.4: the sign that arithmetic leaves in a NaN follows the processor; the bytes of an artefact do not."""
+    for name, value in (("one", np.nan), ("other", -np.nan)):
+        table = pd.DataFrame({"close": [1.5, value], "small": np.array([value, 2.0], np.float32)})
+        whole = Sample(table, np.array([[value, 1.0]] * 40_000, np.float32).T, (3, 7), {"bound": value},
+                       Inner(np.array(value), "inner"))
+        assert np.signbit(whole.matrix[0]).all() == (name == "other")
+        (tmp_path / name).mkdir()
+        artefacts.write_parts(whole, tmp_path / name)
+    written = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
+    assert written == {path.name: path.read_bytes() for path in (tmp_path / "other").iterdir()} and len(written) == 4
+    assert np.signbit(whole.matrix[0]).all()  # the value that was written is left as it was
+
+
 def publish(store: Store, key: str = KEY) -> None:
     folder = store.begin(key)
     artefacts.write_parts(sample(), folder)
