@@ -53,7 +53,9 @@ class OpenFlow:
             axes[group] = partial(_counted, self.files[group])
         for name, make in flow.axes.items():
             axes[name] = partial(make, settings)
-        return build_graph(flow.nodes, settings, self.files, axes)
+        named = [settings.flow if ":" in settings.flow else "", *settings.features.modules]
+        named += [name.partition(":")[0] for name in settings.sweep.strategies if ":" in name]
+        return build_graph(flow.nodes, settings, self.files, axes, [name for name in named if name])
 
 
 def flow_graph(settings: Settings, folds: Sequence[int]) -> Graph:

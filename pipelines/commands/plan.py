@@ -9,7 +9,7 @@ from pipelines.errors import ExitCode, UsageError
 from pipelines.execution.running import PARTS, fold_text
 from pipelines.flow import known_fold_count, open_flow, require_folds
 from pipelines.graphs.partial import Part, cut, require_inputs
-from pipelines.graphs.planning import PlannedTask, plan
+from pipelines.graphs.planning import PlannedTask, plan, uncovered
 from pipelines.storage.store_opening import existing_store
 
 ARGUMENTS = ("fold", *PARTS)
@@ -18,6 +18,8 @@ ARGUMENTS = ("fold", *PARTS)
 def execute(options: Options) -> int:
     """Print a line a task: cached, or why it will run; `only=`, `from=` and `until=` as in `pipeline run`."""
     rows = planned(options)
+    for text in uncovered(row.task for row in rows):
+        sys.stderr.write(f"{text}\n")
     if options.json:
         nodes = [{"name": row.task.name, "key": row.task.key, "cached": row.cached, "reason": row.reason} for row in rows]
         missing = sum(not row.cached for row in rows)

@@ -28,7 +28,7 @@ from pipelines.execution.task_execution import Outcome
 from pipelines.flow import OpenFlow, fold_count, known_fold_count, open_flow, require_folds
 from pipelines.graphs.graph import Graph
 from pipelines.graphs.partial import Part, cut, require_inputs
-from pipelines.graphs.planning import PlannedTask, note_code, plan
+from pipelines.graphs.planning import PlannedTask, note_code, plan, uncovered
 from pipelines.record.looks import LookKeeper
 from pipelines.record.records import RunRecord
 from pipelines.record.run_facts import plan_facts, request_facts
@@ -197,6 +197,9 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
         record.append("planned", **plan_facts(planned))
         waiting = [row for row in planned if not row.cached]
         with shown([row.task.name for row in waiting], asked.quiet) as progress:
+            for text in uncovered(asked.graph.tasks) if attempt == 0 else ():
+                record.append("warning", text=text)
+                progress.say(text)
             try:
                 _run_missing(waiting, asked, Recorded(progress, record), note)
                 for row in planned:

@@ -40,9 +40,8 @@ FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 class Assignment:
     """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under.
 
-    `log` is the file of this try, `pieces_count` how many pieces its work is done in, where it can be. `code_functions` and
-    `code_modules` are where the code begins whose hash is `parts["code"]` (pipelines.keying.keys.code_reached).
-    Unless `durable`, a power cut may tear the artefact, and it is made again.
+    `log` is the file of this try, `pieces_count` how many pieces its work is done in, where it can be. Unless `durable`, a
+    power cut may tear the artefact, and it is made again.
     """
 
     task: str
@@ -60,8 +59,6 @@ class Assignment:
     pieces: Pieces | None = None
     pieces_count: int = 1
     log: Path | None = None
-    code_functions: tuple[Any, ...] = ()
-    code_modules: tuple[str, ...] = ()
     durable: bool = True
     redactor: Redactor = field(default_factory=Redactor)
 
@@ -105,8 +102,6 @@ def assign(task: Task, store: Store, logs: Path | None = None, attempt: int = 0,
         pieces=task.node.pieces,
         pieces_count=pieces,
         log=log_file(logs, task.name, attempt) if logs else None,
-        code_functions=task.code.functions,
-        code_modules=task.code.modules,
         redactor=current(),
     )
 

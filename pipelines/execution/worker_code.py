@@ -5,27 +5,29 @@ changes neither what the worker runs nor what it says of it.
 """
 
 import hashlib
+import importlib
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from pipelines.graphs.graph import Task
 from pipelines.keying import keys
-from pipelines.keying.code_reading import CodeReader, source_file
-
-Starts = tuple[tuple[Any, ...], tuple[str, ...]]
+from pipelines.keying.code_reading import CodeReader
+from pipelines.keying.module_files import FILE, source_file
 
 
 @dataclass(frozen=True)
 class ExpectedCode:
-    """The driver's code: by the code's hash in a key where it starts and the modules it reaches, and the bytes of each."""
+    """The driver's code: by the code's hash in a key where it starts, which modules it reaches and which data files beside
+    them; and the hash of each module's bytes.
+    """
 
-    starts: Mapping[str, Starts]
+    starts: Mapping[str, keys.Start]
     reached: Mapping[str, tuple[str, ...]]
     modules: Mapping[str, str]
+    files: Mapping[str, tuple[str, ...]]
     _found: dict[str, str] = field(default_factory=dict, compare=False)
 
     def difference(self, code: str) -> str:
@@ -39,14 +41,19 @@ class ExpectedCode:
         return next((found for code in self.starts if (found := self.difference(code))), "")
 
     def _difference(self, code: str) -> str:
+        start = self.starts[code]
+        for name in start.loaded:  # what it puts in place is there for the driver's nodes too
+            try:
+                importlib.import_module(name.partition(":")[0])
+            except ImportError as error:
+                return f"{name} ({error})"
         keep_loaded(tuple(sorted({name.partition(".")[0] for name in self.modules})))
         reached = self.reached[code]
         other = [name for name in reached if _sha256(kept_source(name, source_file(name))) != self.modules[name]]
-        if not other:
+        if not other and not self.files[code]:
             return ""
-        functions, modules = self.starts[code]
-        here = keys.code_reached(functions, modules, KeptReader())  # bytes differ, the code perhaps not: a comment
-        return "" if here.digest == code else ", ".join(other)
+        here = keys.code_reached(start, KeptReader())  # bytes differ, the code perhaps not: a comment
+        return "" if here.digest == code else ", ".join(other or self.files[code])
 
 
 class KeptReader(CodeReader):
@@ -59,16 +66,19 @@ class KeptReader(CodeReader):
 
 def expected_code(tasks: Iterable[Task]) -> ExpectedCode:
     """Return the code behind the tasks' keys."""
-    starts: dict[str, Starts] = {}
+    starts: dict[str, keys.Start] = {}
     reached: dict[str, tuple[str, ...]] = {}
+    beside: dict[str, tuple[str, ...]] = {}
     for task in tasks:
         code = task.code
         if code.digest not in starts:
-            starts[code.digest] = (code.functions, code.modules)
+            starts[code.digest] = code.start
             reached[code.digest] = tuple(sorted({name.partition(":")[0] for name in code.definitions}))
+            beside[code.digest] = tuple(name for name in code.definitions if name.partition(":")[2].startswith(FILE))
     names = sorted({name for found in reached.values() for name in found})
     files = {name: source_file(name) for name in names}
-    return ExpectedCode(starts, reached, {name: _sha256(path.read_bytes() if path else None) for name, path in files.items()})
+    modules = {name: _sha256(path.read_bytes() if path else None) for name, path in files.items()}
+    return ExpectedCode(starts, reached, modules, beside)
 
 
 def keep_loaded(tops: tuple[str, ...]) -> None:

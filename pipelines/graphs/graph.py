@@ -8,11 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from pipelines.config.configuration import nearest
+from pipelines.errors import UsageError
 from pipelines.graphs.input_files import InputFile, file_constant
 from pipelines.graphs.node import Node
 from pipelines.graphs.node_checks import GraphError, check_nodes, hints_of
 from pipelines.keying import keys
 from pipelines.keying.arithmetic import arithmetic
+from pipelines.keying.code_closure import is_walkfolds
 from pipelines.keying.code_reading import CodeReader
 from pipelines.record.redaction import HIDDEN, Redactor
 
@@ -89,18 +91,27 @@ _PLAIN_VALUE = re.compile(r"[\w.:+-]+")  # of an axis: it becomes part of task n
 
 
 def build_graph(
-    nodes: Sequence[Node], settings: Any, files: Mapping[str, Sequence[InputFile]], axes: Axes
+    nodes: Sequence[Node],
+    settings: Any,
+    files: Mapping[str, Sequence[InputFile]],
+    axes: Axes,
+    loaded: Sequence[str] = (),
 ) -> Graph:
     """Expand the table of nodes over its axes and name every artefact by its content key; computes nothing.
 
-    `axes[name]` is called with the coordinates chosen so far and returns the values of that axis. Raises GraphError naming
-    both nodes when a type does not fit, and for axes, groups of files and configuration keys that do not exist.
+    `axes[name]` is called with the coordinates chosen so far and returns the values of that axis. `loaded` names modules of
+    the user's, and `module:name` of functions, that were imported and called to make the table: what that does besides
+    defining is in all keys. Raises GraphError naming both nodes when a type does not fit, and for axes, groups of files and
+    configuration keys that do not exist.
     """
     made = _Made()
     reader = CodeReader()
-    for node in check_nodes(nodes):
+    checked = check_nodes(nodes)
+    loaded = [*loaded, *(node.function.__module__ for node in checked)]
+    loaded = tuple(dict.fromkeys(name for name in loaded if not is_walkfolds(name)))
+    for node in checked:
         _check_sources(node, settings, files, axes)
-        code = _Code(node, settings, reader)
+        code = _Code(node, settings, reader, loaded)
         versions = keys.installed_versions(("numpy", "pandas", "numba", "pyarrow", *node.libraries))
         if not node.exact:
             versions |= arithmetic(node.libraries)
@@ -201,7 +212,7 @@ def _task(
     inputs = {parameter: made.sources(source, place) for parameter, source in node.inputs.items()}
     constants, hashed = _constants(node, dict(place), settings, files)
     reached = code.at(dict(place))
-    versions = {**versions, **code.libraries(reached.modules)}
+    versions = {**versions, **reached.libraries}
     input_keys = {
         parameter: [[source.key, source.field] for source in _each(value)] for parameter, value in inputs.items()
     }
@@ -219,29 +230,28 @@ class _Code:
     The user's modules are those of the configuration key `modules`, and `package.module:name` of an axis's value.
     """
 
-    def __init__(self, node: Node, settings: Any, reader: CodeReader) -> None:
+    def __init__(self, node: Node, settings: Any, reader: CodeReader, loaded: tuple[str, ...]) -> None:
         values = [setting_at(settings, dotted) for dotted in node.settings.values()]
         functions: list[Any] = [node.function, *([node.split] if node.split else [])]
         functions += [node.pieces.cut, node.pieces.join] if node.pieces else []
         functions += [type(value) for value in values if dataclasses.is_dataclass(value)]
-        self._functions = tuple(dict.fromkeys(functions))
+        self._node = node.name
+        self._start = keys.Start(tuple(dict.fromkeys(functions)), (), loaded)
         self._modules = [str(name) for name in setting_at(settings, node.modules)] if node.modules else []
         self.reader = reader
         self._found: dict[tuple[str, ...], keys.Code] = {}
-        self._libraries: dict[tuple[str, ...], dict[str, str]] = {}
 
     def at(self, place: Mapping[str, int | str]) -> keys.Code:
         named = [*self._modules, *(str(value) for value in place.values() if ":" in str(value))]
         modules = tuple(dict.fromkeys(name.partition(":")[0] for name in named))
         if modules not in self._found:
-            self._found[modules] = keys.code_reached(self._functions, modules, self.reader)
+            try:
+                for function in self._start.functions:
+                    keys.require_found(function)
+                self._found[modules] = keys.code_reached(dataclasses.replace(self._start, modules=modules), self.reader)
+            except UsageError as error:
+                raise GraphError(f"node {self._node}: {error}") from None
         return self._found[modules]
-
-    def libraries(self, modules: tuple[str, ...]) -> dict[str, str]:
-        """The versions of the libraries that the user's modules import."""
-        if modules not in self._libraries:
-            self._libraries[modules] = keys.imported_versions(modules, self.reader) if modules else {}
-        return self._libraries[modules]
 
 
 def _constants(

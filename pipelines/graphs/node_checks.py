@@ -99,11 +99,6 @@ def _check_parameters(node: Node) -> None:
     parameters = _parameters(node.function)
     sources = [*node.inputs, *node.settings, *node.axes, *node.files]
     function = node.function.__name__
-    if getattr(node.function, "__closure__", None) and "<locals>" in node.function.__qualname__:
-        raise GraphError(
-            f"node {node.name}: {function} holds variables of the function around it, which no key sees; make them "
-            "parameters"
-        )
     for name in sources:
         if name not in parameters or sources.count(name) > 1:
             raise GraphError(f"node {node.name}: {function} has no single parameter {name!r} to fill{_hint(name, parameters)}")

@@ -1,13 +1,15 @@
 """What a run would do: which tasks are cached, which will run, and why."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pipelines.graphs.graph import Graph, Task
+from pipelines.keying.code_closure import ANNOTATIONS, ORDER
 from pipelines.storage.store import Store
 
+REMEDY = "import modules by name, make files inputs of a node (docs/flows.md#content-keys)"
 MOST_NAMED = 3  # changed definitions in the reason of a plan
 
 
@@ -35,6 +37,15 @@ def definitions(store: Store, digest: str) -> dict[str, str]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def uncovered(tasks: Iterable[Task]) -> list[str]:
+    """Say in words what the user's code may depend on that no key sees, each once with a node that it concerns."""
+    said: dict[str, str] = {}
+    for task in tasks:
+        for text in task.code.uncovered:
+            said.setdefault(text, f"node {task.node.name}: {text}; {REMEDY}")
+    return list(said.values())
 
 
 def plan(graph: Graph, store: Store) -> tuple[PlannedTask, ...]:
@@ -73,7 +84,9 @@ def _differences(before: Mapping[str, Any], task: Task, store: Store) -> list[st
 
 def _which(old: Mapping[str, str], new: Mapping[str, str]) -> str:
     """Return `: module:name, …` of the definitions that differ, nothing where the old ones are not known."""
-    names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name) and not name.endswith(":order")]
+    both = sorted({*old, *new}, key=lambda name: (name not in old or name not in new, name))  # what is edited comes first
+    changed = [name for name in both if old.get(name) != new.get(name)]
+    names = [name for name in changed if not name.partition(":")[2].startswith((ORDER, ANNOTATIONS))] or changed
     if not old or not names:
         return ""
     return f": {', '.join(names[:MOST_NAMED])}" + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")

@@ -1,45 +1,44 @@
-"""Finds the project's modules and reads what keys need of them; each state of a file is parsed once a machine."""
+"""Reads what keys need of the project's modules and of the files beside them; each source is parsed once a machine."""
 
 import hashlib
-import importlib.util
 import json
 import os
-import site
 import sys
-import sysconfig
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from kernels.program_cache import default_cache
-from pipelines.keying import code_facts
-from pipelines.keying.code_facts import Facts, Unit, facts_of_source
+from pipelines.keying import code_effects, code_facts, normal_form
+from pipelines.keying.code_effects import FIRST_PARTY
+from pipelines.keying.code_facts import MAIN, Facts, Unit, facts_of_bytes, facts_of_source
+from pipelines.keying.module_files import BesideFiles, is_project, modules_beside, places_of, source_file
 
-FIRST_PARTY = ("kernels", "loaders", "pipelines", "training", "validation")
 MOST_STORED = 5_000  # states of modules; then the file begins anew
 
 
 class CodeReader:
     """Reads modules as they are on disk now; made anew for each graph, so that an edit is always seen.
 
-    The project's are walkfold's packages, those asked about, and any that lie outside the folders of installed ones.
+    The project's are walkfold's packages, those asked about, and any that no installed distribution has brought.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._read: dict[str, Facts | None] = {}
         self._own: dict[str, bool] = dict.fromkeys(FIRST_PARTY, True)
         self._facts = _stored_facts((folder or default_cache().parent) / "code-facts.json")
+        self._beside = BesideFiles()
 
-    def of(self, modules: Iterable[str]) -> Callable[[str], Facts | None]:
+    def of(self, modules: Iterable[str]) -> "CodeReader":
         """Return the reader with the packages of these modules among the project's."""
         for name in modules:
             top = name.partition(".")[0]
             if not self._own.get(top, False):
                 self._own[top] = True
                 self._read = {}
-        return self.facts
+        return self
 
     def facts(self, name: str) -> Facts | None:
         """Return what is to know of a module of the project; None where the name is no such module."""
@@ -47,21 +46,38 @@ class CodeReader:
             self._read[name] = self._find(name)
         return self._read[name]
 
+    def is_package(self, name: str) -> bool:
+        """Say whether a name is that of a package of the project, with or without code of its own."""
+        return self.is_own(name) and bool(places_of(name))
+
+    def beside(self, name: str) -> list[str]:
+        """Return the modules of the project in a module's package, subpackages included; without one, those in its folder."""
+        return [one for one in modules_beside(name) if self.facts(one) is not None]
+
+    def files(self, modules: Mapping[str, Iterable[str]]) -> dict[str, str]:
+        """Return the sha256 of the files beside modules that texts in them name."""
+        return self._beside.digests(modules)
+
     def save(self) -> None:
         """Keep what was parsed for the next process."""
         self._facts.save()
 
     def _find(self, name: str) -> Facts | None:
+        path = source_file(name) if self.is_own(name) else None
+        if path is None:
+            return None
+        source = self.source(name, path)
+        if path.suffix != ".py":
+            return facts_of_bytes(source)
+        package = name if path.name == "__init__.py" or name == MAIN else name.rpartition(".")[0]
+        return self._facts.of(source, package)
+
+    def is_own(self, name: str) -> bool:
+        """Say whether something of this dotted name is the project's."""
         top = name.partition(".")[0]
         if top not in self._own:
-            self._own[top] = _is_project(top)
-        if not top or not self._own[top]:
-            return None
-        path = source_file(name)
-        if path is None or path.suffix != ".py":
-            return None
-        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        return self._facts.of(self.source(name, path), package)
+            self._own[top] = bool(top) and is_project(top)
+        return self._own[top]
 
     def source(self, name: str, path: Path) -> bytes:
         """Return what a module's file holds."""
@@ -81,7 +97,7 @@ class _StoredFacts:
         key = hashlib.sha256(package.encode() + b"\0" + source).hexdigest()
         if key not in self._parsed:
             stored = self._load().get(key)
-            facts = _revived(stored) if stored else facts_of_source(source.decode("utf-8"), package)
+            facts = _revived(stored) if stored else facts_of_source(source, package)
             if not stored:
                 self._new[key] = asdict(facts)
             self._parsed[key] = facts
@@ -117,60 +133,16 @@ def _stored_facts(path: Path) -> _StoredFacts:
 
 
 def _revived(stored: Any) -> Facts:
-    units = tuple(
-        Unit(
-            names=tuple(one["names"]),
-            source=one["source"],
-            reads=tuple(one["reads"]),
-            imports=tuple(tuple(each) for each in one["imports"]),
-            acts=one["acts"],
-            dynamic=one["dynamic"],
-        )
-        for one in stored["units"]
-    )
-    return Facts(units, tuple(tuple(each) for each in stored["imports"]), stored["hooks"])
+    units = tuple(Unit(**{name: _tuples(value) for name, value in one.items()}) for one in stored["units"])
+    return Facts(units, _tuples(stored["imports"]), _tuples(stored["typing"]), _tuples(stored["bases"]), stored["hooks"])
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=1)
 def _format() -> list[Any]:
     """Facts depend on what finds them, and on the parser, and so on the version of Python."""
-    return [hashlib.sha256(Path(code_facts.__file__).read_bytes()).hexdigest(), *sys.version_info[:3]]
-
-
-def _is_project(top: str) -> bool:
-    """Whether a package lies outside the folders of Python and of installed packages."""
-    if top in sys.builtin_module_names or top in sys.stdlib_module_names:
-        return False
-    try:
-        spec = importlib.util.find_spec(top)
-    except (ImportError, ValueError):
-        return False
-    places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
-    return any((place and place.endswith(".py")) or Path(place or "").is_dir() for place in places) and not any(
-        Path(place).resolve().is_relative_to(folder) for place in places if place for folder in _installed()
-    )
-
-
-@lru_cache(maxsize=1)
-def _installed() -> tuple[Path, ...]:
-    """The folders of Python and of packages, those of `pip install --target` on the path included."""
-    paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    paths += [path for path in sys.path if next(Path(path or ".").glob("*.dist-info"), None) is not None]
-    return tuple({Path(path).resolve() for path in [*paths, *site.getsitepackages(), site.getusersitepackages()] if path})
-
-
-def source_file(name: str) -> Path | None:
-    """Return the file of a module, or None where the name is a class or function of one; imports nothing."""
-    loaded = getattr(sys.modules.get(name), "__file__", None)
-    if loaded is not None:
-        return Path(loaded)
-    top, *rest = name.split(".")
-    spec = importlib.util.find_spec(top)
-    if spec is None or not rest:
-        return Path(spec.origin) if spec and spec.origin and spec.has_location else None
-    for place in spec.submodule_search_locations or ():
-        base = Path(place).joinpath(*rest)
-        for candidate in (base.with_suffix(".py"), base / "__init__.py"):
-            if candidate.is_file():
-                return candidate
-    return None
+    found_by = [Path(str(module.__file__)).read_bytes() for module in (code_facts, code_effects, normal_form)]
+    return [hashlib.sha256(b"\0".join(found_by)).hexdigest(), *sys.version_info[:3]]

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
+import sys
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 from pipelines.errors import UsageError
 from pipelines.keying.code_closure import Closure
 from pipelines.keying.code_reading import CodeReader
+from pipelines.keying.module_files import distributions_of
 
 FORMAT = 1  # of artefacts on disk; raise it when an old artefact could be misread
 
@@ -74,68 +76,78 @@ def _installed_version(name: str) -> str:
     return importlib.metadata.version(name)
 
 
-def code_of(
-    functions: Iterable[types.FunctionType | type], modules: Iterable[str] = (), reader: CodeReader | None = None
-) -> dict[str, str]:
-    """Return the code that functions, classes and whole modules can reach: hashes by `module:name` of each definition.
+@dataclass(frozen=True)
+class Start:
+    """Where the code in a key begins: functions and classes, whole modules, and what has been imported before.
 
-    What it can reach says pipelines.keying.code_closure. Comments, docstrings and layout do not count, nor does code
-    beside it that nothing reaches. Raises UsageError for a module without source.
+    `loaded`: modules of the user's that the configuration names, or `module:name` of a function that is called. What they do
+    besides defining is done before any node runs, and so counts for all of them.
     """
-    starts, wholes = tuple(functions), tuple(modules)
-    closure = Closure((reader or CodeReader()).of([*(start.__module__ for start in starts), *wholes]))
-    for name in [*(start.__module__ for start in starts), *wholes]:
-        if closure.read(name) is None:
-            raise UsageError(f"the source of module {name} cannot be found, so no content key can cover it")
-    for start in starts:
-        closure.begin_at(start.__module__, start.__qualname__.partition(".")[0])
-    for name in wholes:
-        closure.begin_with(name)
-    return closure.hashes()
+
+    functions: tuple[types.FunctionType | type, ...] = ()
+    modules: tuple[str, ...] = ()
+    loaded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Code:
-    """The code in a key: where it begins, its hash, and the hash of each definition, which says later what changed."""
+    """The code in a key: where it begins, its hash, and the hash of each definition, which says later what changed.
 
-    functions: tuple[types.FunctionType | type, ...]
-    modules: tuple[str, ...]
+    `libraries`: versions of the installed libraries that the user's part of it imports. `uncovered`: what it may depend on
+    that no key sees, in words.
+    """
+
+    start: Start
     digest: str
     definitions: Mapping[str, str]
+    libraries: Mapping[str, str]
+    uncovered: tuple[str, ...]
 
 
-def code_reached(
+def code_reached(start: Start, reader: CodeReader | None = None) -> Code:
+    """Return the code that functions, classes and whole modules can reach, with its hash, which holds where it begins, too.
+
+    What it can reach says pipelines.keying.code_closure. Comments, docstrings and layout do not count, nor does code
+    beside it that nothing reaches. Raises UsageError for a module without a file.
+    """
+    named = [*(one.__module__ for one in start.functions), *start.modules]
+    loaded = [one for one in start.loaded if one.partition(":")[0]]
+    closure = Closure((reader or CodeReader()).of([*named, *(one.partition(":")[0] for one in loaded)]))
+    for name in named:
+        if closure.reader.facts(name) is None:
+            raise UsageError(f"the source of module {name} cannot be found, so no content key can cover it")
+    for one in start.functions:
+        closure.begin_at(one.__module__, one.__qualname__.partition(".")[0])
+    for name in start.modules:
+        closure.begin_with(name)
+    for name in loaded:
+        closure.begin_loaded(name)
+    definitions = closure.hashes()
+    functions = [f"{one.__module__}:{one.__qualname__}" for one in start.functions]
+    libraries = installed_versions({library for top in closure.libraries() for library in distributions_of(top)})
+    code = digest([functions, start.modules, definitions])
+    return Code(start, code, definitions, libraries, tuple(closure.uncovered()))
+
+
+def code_of(
     functions: Iterable[types.FunctionType | type], modules: Iterable[str] = (), reader: CodeReader | None = None
-) -> Code:
-    """Return what `code_of` finds with its hash, which holds where it begins, too."""
-    starts, wholes = tuple(functions), tuple(modules)
-    definitions = code_of(starts, wholes, reader)
-    names = [f"{one.__module__}:{one.__qualname__}" for one in starts]
-    return Code(starts, wholes, digest([names, wholes, definitions]), definitions)
+) -> dict[str, str]:
+    """Return the code that functions, classes and whole modules can reach: hashes by `module:name` of each definition."""
+    return dict(code_reached(Start(tuple(functions), tuple(modules)), reader).definitions)
 
 
 def code_digest(*functions: types.FunctionType | type) -> str:
     """Return a hash of the code that functions and classes can reach, and of which of it they begin with."""
-    return code_reached(functions).digest
+    return code_reached(Start(functions)).digest
 
 
-def modules_digest(names: Iterable[str]) -> str:
-    """Return a hash of modules and of all code of the project that they can reach."""
-    return digest(code_of((), names))
-
-
-def imported_versions(names: Iterable[str], reader: CodeReader | None = None) -> dict[str, str]:
-    """Return the versions of the installed libraries that modules import, by themselves or through their own packages."""
-    chosen = tuple(names)
-    tops = {name.partition(".")[0] for name in chosen}
-    closure = Closure((reader or CodeReader()).of(chosen))
-    for name in chosen:
-        closure.begin_with(name)
-    found = {top for module, top in closure.libraries() if module.partition(".")[0] in tops}
-    installed = _distributions()
-    return installed_versions({library for top in found for library in installed.get(top, ())})
-
-
-@lru_cache(maxsize=1)
-def _distributions() -> Mapping[str, list[str]]:
-    return importlib.metadata.packages_distributions()
+def require_found(thing: types.FunctionType | type) -> None:
+    """Raise UsageError for what its module does not hold under its name: no source tells the values it was made with."""
+    found: Any = sys.modules.get(thing.__module__)
+    for name in thing.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if found is not thing:
+        raise UsageError(
+            f"module {thing.__module__} does not hold this {thing.__qualname__} under its name, so the values it was made with "
+            "are in no key; write it with def in a module and give it these values as parameters"
+        )

@@ -11,6 +11,7 @@ from pipelines.errors import UsageError
 from pipelines.graphs.graph import Graph
 from pipelines.graphs.planning import definitions
 from pipelines.keying import keys
+from pipelines.keying.code_closure import ANNOTATIONS, ORDER
 from pipelines.storage.store import Store
 
 SHORT = 16  # digits of a hash of code: enough to tell two apart, and no content key for the eviction
@@ -35,7 +36,7 @@ def code_now(kind: str, model: str) -> dict[str, str]:
 
         search_here()
     found = keys.code_of(starts[kind], modules)
-    return {name: code for name, code in found.items() if not name.endswith(":order")}
+    return {name: code for name, code in found.items() if not name.partition(":")[2].startswith((ORDER, ANNOTATIONS))}
 
 
 def code_of_tasks(store: Store, tasks: Mapping[str, str], fold: int, kind: str, model: str) -> dict[str, str]:

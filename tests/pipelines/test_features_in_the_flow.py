@@ -195,9 +195,10 @@ def test_a_module_of_a_package_brings_its_helpers_into_the_key(tmp_path, monkeyp
     for name, text in (("__init__", ""), ("ideas", "from desk_pack.maths import half\n"), ("maths", "half = 0.5\n")):
         (tmp_path / "desk_pack" / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
-    before = keys.modules_digest(["desk_pack.ideas"])
+    start = keys.Start(modules=("desk_pack.ideas",))
+    before = keys.code_reached(start).digest
     (tmp_path / "desk_pack" / "maths.py").write_text("half = 0.25  # changed\n")
-    assert keys.modules_digest(["desk_pack.ideas"]) != before
+    assert keys.code_reached(start).digest != before
 
 
 def test_the_libraries_of_the_users_modules_are_in_the_key_by_version(tmp_path, monkeypatch):
@@ -208,7 +209,7 @@ def test_the_libraries_of_the_users_modules_are_in_the_key_by_version(tmp_path, 
     text = MODULE.replace("{value}", "0.0").replace("{drift}", "0.0")
     (tmp_path / "desk_libs" / "ideas.py").write_text("from desk_libs import deeper\n" + text)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert set(keys.imported_versions(["desk_libs.ideas"])) == {"numpy", "scipy"}
+    assert set(keys.code_reached(keys.Start(modules=("desk_libs.ideas",))).libraries) == {"numpy", "scipy"}
     settings = load_settings(["data=x", "features.modules=desk_libs.ideas"])
     before = key_of_features(settings)
     real = keys.installed_versions

@@ -73,6 +73,17 @@ def test_a_constant_or_function_reruns_only_what_reaches_it(planned):
     assert planned(("times=1", "times=2")) == {} == planned(("2**20", "2**21"))
 
 
+def test_t07_what_no_key_can_see_is_said_on_the_screen(planned, capsys):
+    change = ("return len(parts)", "return len(__import__('o' + 's').sep * len(parts))")
+    reasons = planned(change)
+    assert list(reasons) == ["count"] and reasons["count"].startswith("code changed: one_file:count, ")
+    said = "node count: one_file:count imports modules by names made at run time: those outside its folder are in no key"
+    for words in (["plan"], ["run", "cluster=serial"]):
+        capsys.readouterr()
+        assert main([*words, "flow=one_file:FLOW", "store=store"]) == 0
+        assert capsys.readouterr().err.count(said) == 1
+
+
 def test_files_count_by_their_bytes_and_are_called_input(planned, tmp_path):
     (tmp_path / "in" / "a.csv").rename(tmp_path / "in" / "aa.csv")
     assert planned() == {}
@@ -89,13 +100,13 @@ def test_facts_kept_on_disk_are_of_the_code_that_found_them(tmp_path, monkeypatc
     from pipelines.keying import code_reading
 
     first = CodeReader(tmp_path / "facts")
-    assert first.of(["kernels.values"])("kernels.values") is not None
+    assert first.facts("kernels.values") is not None
     first.save()
     kept = (tmp_path / "facts" / "code-facts.json").read_text()
     monkeypatch.setattr(code_reading, "_format", lambda: ["of another walkfold"])
     second = CodeReader(tmp_path / "facts")
     monkeypatch.setattr(code_reading, "_stored_facts", code_reading._StoredFacts)
     second = CodeReader(tmp_path / "facts")
-    second.of(["kernels.values"])("kernels.values")
+    second.facts("kernels.values")
     second.save()
     assert (tmp_path / "facts" / "code-facts.json").read_text() != kept

@@ -49,6 +49,19 @@ def test_what_was_loaded_first_is_what_a_process_says_it_has(module):
     assert kept_source(name, Path(name)) is None, "kept by name and file"
 
 
+def test_a_worker_imports_what_the_driver_had_imported_so_that_registries_are_filled(module, tmp_path):
+    graph = module(BODY.format(value=1))
+    (tmp_path / f"{tmp_path.name}_put.py").write_text("import json\njson.walkfold_test_put = 1\n")
+    importlib.invalidate_caches()
+    name, function = f"{tmp_path.name}_put", graph["made"].node.function
+    loaded = build_graph((Node("made", function),), object(), {}, {}, [name])
+    assert loaded["made"].key != graph["made"].key and name not in sys.modules
+    assert expected_code(loaded.tasks).first_difference() == "" and sys.modules.pop(name)
+    (tmp_path / f"{name}.py").unlink()
+    importlib.invalidate_caches()
+    assert expected_code(loaded.tasks).first_difference().startswith(f"{name} (No module named")
+
+
 def test_a_worker_with_the_old_code_refuses_before_anything_is_published(module, tmp_path):
     store = Store.open(tmp_path / "store")
     graph = module(BODY.format(value=1))

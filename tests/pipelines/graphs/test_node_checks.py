@@ -78,13 +78,6 @@ def bare(rows) -> Table:
     raise AssertionError
 
 
-def holder(limit: int):
-    def inner(rows: int) -> int:
-        return rows + limit
-
-    return inner
-
-
 def test_annotations_that_are_text_are_read_and_a_missing_value_must_be_expected():
     table = Node("table", make)
     assert len(check_nodes([table, Node("next", optional, inputs={"parts": "table.parts"})])) == 2
@@ -106,7 +99,6 @@ def test_a_table_may_be_in_any_order_and_a_circle_is_refused():
     [
         (Node("bad", unknown, inputs={"table": "table"}), "its annotation names 'Nowhere'"),
         (Node("bad", bare, inputs={"rows": "table.rows"}), "does not say the type of its parameter 'rows'"),
-        (Node("bad", holder(3), inputs={"rows": "table.rows"}), "holds variables of the function around it"),
         (Node("bad", optional, inputs={"parts": "table.part"}), "no field 'part'; did you mean 'parts'"),
         (Node("bad", optional, axes={"parts": "place"}), "axis 'place' is not among its axes"),
         (Node("bad", optional, inputs={"parts": "table.parts"}, narrowed={"x": max}), "narrowed 'x' is no parameter"),

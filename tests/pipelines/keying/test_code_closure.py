@@ -1,9 +1,7 @@
 """Which code is in a key: every way a function can reach code is seen, and code beside it is not."""
 
 import importlib
-import itertools
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -11,33 +9,10 @@ from pipelines.graphs.graph import build_graph
 from pipelines.graphs.node import Node
 from pipelines.graphs.planning import note_code, plan
 from pipelines.keying import keys
-from pipelines.keying.code_reading import CodeReader, _installed
+from pipelines.keying.code_reading import CodeReader
 from pipelines.nodes import NODES
 from pipelines.storage.store import Store
-
-NUMBER = itertools.count()
-
-
-class Shop:
-    """A package of the user's under a new name each time; files are given without their common beginning."""
-
-    def __init__(self, folder: Path) -> None:
-        self.name = f"shop{next(NUMBER)}"
-        self.root = folder / self.name
-
-    def write(self, files: dict[str, str]) -> None:
-        for name, text in {"__init__.py": "", **files}.items():
-            path = self.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text.replace("SHOP", self.name), encoding="utf-8")
-
-    def code(self) -> dict[str, str]:
-        """The code of `work` in its module `nodes`, read as a new process would."""
-        for name in [name for name in sys.modules if name.partition(".")[0] == self.name]:
-            del sys.modules[name]
-        importlib.invalidate_caches()
-        module = importlib.import_module(f"{self.name}.nodes")
-        return keys.code_of([module.work], reader=CodeReader(self.root.parent / "cache"))
+from tests.pipelines.keying.shops import Shop
 
 
 @pytest.fixture
@@ -249,7 +224,7 @@ def test_a_change_beside_the_code_reruns_nothing(shop, how):
     [
         ("from math import sin as f", "from math import cos as f"),
         ("import math as m", "import cmath as m"),
-        ("import math as m", "import math as m\nimport readline"),
+        ("import math as m", "import math as m\nimport yaml"),
         ("from SHOP.two import half", "from SHOP.two import third as half"),
     ],
 )
@@ -293,15 +268,14 @@ def test_a_long_line_of_modules_is_followed_to_its_end(shop):
 def test_packages_beside_which_their_metadata_lies_are_installed_ones(shop, tmp_path, monkeypatch):
     site = tmp_path / "site"
     (site / "thing-1.0.dist-info").mkdir(parents=True)
+    (site / "thing-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n")
     (site / "thing").mkdir()
     (site / "thing" / "__init__.py").write_text("def half(x):\n    return x / 2\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(site))
-    _installed.cache_clear()
     shop.write({"nodes.py": "from thing import half\n\ndef work(x):\n    return half(x)\n"})
     before = shop.code()
     (site / "thing" / "__init__.py").write_text("def half(x):\n    return x / 3\n", encoding="utf-8")
     assert shop.code() == before
-    _installed.cache_clear()
 
 
 def test_what_was_parsed_before_is_read_and_a_damaged_file_of_it_is_no_file(shop, tmp_path):
