@@ -42,7 +42,8 @@ class Assignment:
 
     `log` is the file of this try, `pieces_count` how many pieces its work is done in, where it can be. `code_functions` and
     `code_modules` are where the code begins whose hash is `parts["code"]` (pipelines.keying.keys.code_reached).
-    Unless `durable`, a power cut may tear the artefact, and it is made again.
+    Unless `durable`, a power cut may tear the artefact, and it is made again. `gpu`: whether the worker that gets it holds
+    a GPU for it; None where no worker was chosen.
     """
 
     task: str
@@ -63,6 +64,7 @@ class Assignment:
     code_functions: tuple[Any, ...] = ()
     code_modules: tuple[str, ...] = ()
     durable: bool = True
+    gpu: bool | None = None
     redactor: Redactor = field(default_factory=Redactor)
 
 
@@ -87,7 +89,14 @@ class Outcome:
     output: str = ""
 
 
-def assign(task: Task, store: Store, logs: Path | None = None, attempt: int = 0, pieces: int = 1) -> Assignment:
+def assign(
+    task: Task,
+    store: Store,
+    logs: Path | None = None,
+    attempt: int = 0,
+    pieces: int = 1,
+    gpu: bool | None = None,
+) -> Assignment:
     """Reduce a task to what a worker needs; its log goes below the folder `logs`."""
     return Assignment(
         task=task.name,
@@ -108,6 +117,7 @@ def assign(task: Task, store: Store, logs: Path | None = None, attempt: int = 0,
         code_functions=task.code.functions,
         code_modules=task.code.modules,
         redactor=current(),
+        gpu=gpu,
     )
 
 
@@ -124,7 +134,7 @@ def perform(assignment: Assignment, forward: Callable[[str], None], where: str =
     if (manifest := store.manifest(assignment.key)) is not None:
         made = output_digest(store, manifest)
         return Outcome(assignment.task, assignment.key, 0.0, True, worker, 0, facts_of(manifest), output=made)
-    machine, watch = Machine(_calibration), Stopwatch()
+    machine, watch = Machine(_calibration, gpu=assignment.gpu), Stopwatch()
     restart_peaks()
     with task_log(assignment.task, assignment.log, forward, assignment.redactor) as log, noted_warnings() as warned:
         log.write(f"{assignment.task} begins, key {assignment.key}, pid {os.getpid()} on {socket.gethostname()}")
