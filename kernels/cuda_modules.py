@@ -33,7 +33,7 @@ class Kernel:
 
 
 class Modules:
-    """Compiles and loads kernels of one device; every text once a process, machine code once a machine."""
+    """Compiles and loads kernels of one device; machine code once a machine, each text once for each of its objects."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

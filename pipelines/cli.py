@@ -19,14 +19,14 @@ COMMANDS = {
     "sweep": "only the sweep of a fold (fold=0); prints the best of each strategy",
     "train": "only the models of a fold, chosen on its validation rows",
     "evaluate": "every model of a fold on its test rows, without the report",
-    "plan": "what would run and what is cached, and why, without running",
+    "plan": "what would run, what is cached, and why; on which workers; without running anything",
     "refresh": "the scheduled job: new files → validated, published feature set; --rollback, --install at=06:30",
     "promote": "marks a model of a run as current: pipeline promote RUN MODEL [fold=0]; --anyway reason=…",
     "score": "the promoted model's target position for the newest published bar",
     "graph": "the flow, drawn",
     "runs": "records of past runs; `pipeline runs RUN` shows one, `pipeline runs RUN OTHER` compares two",
     "clean": "the store's size by node; budget=20GB evicts what was used least recently",
-    "doctor": "this machine: GPUs, versions, what would fall back and why",
+    "doctor": "this machine: GPUs, versions, where nodes would run and why",
     "sample": "writes the sample data set: pipeline sample DIR [edge=real|power|0] [seed=7]",
 }
 

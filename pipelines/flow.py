@@ -14,18 +14,15 @@ from pipelines.config.configuration import build, nearest
 from pipelines.config.setting_values import shown
 from pipelines.config.settings import WALK_FORWARD, Settings
 from pipelines.config.user_code import made_by, search_here
-from pipelines.errors import ConfigurationError, UsageError
-from pipelines.execution.serial_runner import run_serial
+from pipelines.errors import ConfigurationError, CorruptArtefactError, UsageError
 from pipelines.graphs.flow_table import Flow
 from pipelines.graphs.graph import Graph, build_graph
 from pipelines.graphs.input_files import FILE_AXES, GROUPS, InputFile, hashed_file, input_files
-from pipelines.graphs.planning import plan
 from pipelines.nodes import BENCHMARKS, NODES
 from pipelines.storage.store import Store
-from pipelines.storage.store_leases import held
 
 MOST_COMBINATIONS = 20_000_000
-FOLD = "fold"
+FOLD, FOLDS = "fold", "folds"
 RESERVED = {"valid": "the table of a feature set has a column of that name", "symbol": "sweeps tell instruments apart by it"}
 """Names that columns of the user's may not have, with what they are taken for."""
 
@@ -85,7 +82,7 @@ def named_flow(name: str) -> Flow:
         raise ConfigurationError(f"flow={name}: there is no such flow; name {WALK_FORWARD}, or your own as package.module:name")
     made: Flow = made_by(name, "flow", Flow)
     looking = [node for node in made.nodes if node.evaluates]
-    if looking and not ("folds" in made.names() and all(FOLD in node.per for node in looking)):
+    if looking and not (FOLDS in made.names() and all(FOLD in node.per for node in looking)):
         raise ConfigurationError(
             f"flow={name}: node {looking[0].name} evaluates a fold's rows: fan it out over fold and keep the node folds"
         )
@@ -195,26 +192,22 @@ def _taken(name: str) -> str:
     return RESERVED.get(name, "the bars have a column of that name")
 
 
-def fold_count(opened: OpenFlow, store: Store) -> int:
-    """Return how many folds the data has, computing what that needs where it is not cached."""
-    graph = opened.graph(()).needed_for(["folds"])
-    with held(store, [task.key for task in graph.tasks]):
-        run_serial([row.task for row in plan(graph, store) if not row.cached], store, lambda outcome: None)
-    count = known_fold_count(graph, store)
-    assert count is not None  # it has just been computed
-    return count
+def fold_count(graph: Graph, store: Store) -> int:
+    """Return how many folds the table of folds in the store has; raises CorruptArtefactError where it is damaged or gone."""
+    from pipelines.storage import artefacts
+
+    task = graph[FOLDS]
+    return len(artefacts.read_parts(store.verified(task.key), task.kind).folds)
 
 
 def known_fold_count(graph: Graph, store: Store) -> int | None:
     """Return how many folds the data has where the store knows it; computes nothing."""
-    from pipelines.storage import artefacts
-
-    if "folds" not in graph:
+    if FOLDS not in graph or store.manifest(graph[FOLDS].key) is None:
         return None
-    task = graph["folds"]
-    if store.manifest(task.key) is None:
-        return None
-    return len(artefacts.read_parts(store.verified(task.key), task.kind).folds)
+    try:
+        return fold_count(graph, store)
+    except CorruptArtefactError:
+        return None  # it is made again
 
 
 def require_folds(folds: Sequence[int], count: int | None) -> None:

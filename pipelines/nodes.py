@@ -6,7 +6,7 @@ from loaders.gaps_report import gap_report
 from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
 from loaders.roll_open_interest import open_interest
-from pipelines.graphs.node import Node
+from pipelines.graphs.node import Node, Resources
 from pipelines.steps import (
     boundaries,
     data_reporting,
@@ -76,7 +76,7 @@ NODES = (
          axes={"strategy": "strategy", "chunk": "chunk"},
          settings={**MONEY, **RANKED, "grid": "sweep.grid", "chunk_combinations": "sweep.chunk_combinations",
                    "executor": "sweep.executor", "allow_fallback": "sweep.allow_fallback"},
-         narrowed={"grid": searching.own_grid}, pieces=sweep_pieces.IN_PIECES),
+         narrowed={"grid": searching.own_grid}, pieces=sweep_pieces.IN_PIECES, resources=Resources(gpu=1, executor="executor")),
     Node("ranking", sweeping.strategy_ranking, per=("fold", "strategy"), inputs={"chunks": "sweep", "searched": "search"},
          axes={"strategy": "strategy"}, settings=RANKED, evaluates="validation", trials="trials"),
     Node("overfitting", selecting.selection_overfitting, per=("fold", "strategy"), inputs={"ranking": "ranking"}),

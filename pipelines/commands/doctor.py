@@ -1,4 +1,4 @@
-"""`pipeline doctor`: what this machine has, how fast it is, and what would fall back on it and why."""
+"""`pipeline doctor`: what this machine has, how fast it is, and where nodes would run on it and why."""
 
 import json
 import os
@@ -16,19 +16,23 @@ from pipelines.config.configuration import load_settings
 from pipelines.config.settings import Settings
 from pipelines.errors import ExitCode, StoreError
 from pipelines.execution.cluster import gpu_refusal
+from pipelines.execution.placement import placed, told
+from pipelines.flow import named_flow
+from pipelines.graphs.graph import setting_at
 from pipelines.record.records import versions
 from pipelines.storage.store_opening import open_store
 
 
 def execute(options: Options) -> int:
-    """Print the machine, its GPUs, the library versions, the store, what cannot run here; `--calibrate` measures it."""
+    """Print the machine, its GPUs, where nodes would run and why, the store, the versions; `--calibrate` measures it."""
     _, overrides = options.split()
     settings = load_settings(overrides, options.config)
     facts: dict[str, Any] = {
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {_memory()}",
         "gpus": _gpus(),
         "cluster=cuda": gpu_refusal() or "can run",
-        "sweep.executor": _executor(settings.sweep.executor),
+        "executor=cuda": _cuda(),
+        "nodes": _nodes(settings),
         "calibration": _calibration(options.calibrate),
         "store": _store(settings),
         "versions": versions(),
@@ -40,13 +44,20 @@ def execute(options: Options) -> int:
     return ExitCode.DONE
 
 
-def _executor(asked: str) -> str:
+def _cuda() -> str:
     refusal = cuda_refusal()
-    if refusal is None:
-        return f"{asked}: runs here, nothing falls back"
-    if asked == "cuda":
-        return f"cuda: cannot run here ({refusal.reason}): {refusal.message}"
-    return f"{asked}: runs here; cuda would not ({refusal.reason}): {refusal.message}"
+    return "can run" if refusal is None else f"cannot run here ({refusal.reason}): {refusal.message}"
+
+
+def _nodes(settings: Settings) -> list[str]:
+    """Where each node of the flow would run with this configuration, and why; those of one place together."""
+    if settings.cluster == "cuda" and (refusal := gpu_refusal()):
+        return [f"all: nowhere (cluster=cuda is refused: {refusal})"]
+    places = {}
+    for node in named_flow(settings.flow).nodes:
+        constants = {parameter: setting_at(settings, dotted) for parameter, dotted in node.settings.items()}
+        places[node.name] = vars(placed(node, constants, settings, None))
+    return told(places)
 
 
 def _calibration(measure: bool) -> str:
@@ -55,7 +66,7 @@ def _calibration(measure: bool) -> str:
         save(calibrate(threads), path)
     found = load(path, this_machine(threads))
     if found is None:
-        return "none for this machine: run `pipeline doctor --calibrate`; executor=auto takes the CPU until then"
+        return "none for this machine: run `pipeline doctor --calibrate`; executor=auto in one process takes the CPU until then"
     speeds = [f"cpu {found.cpu.work_per_second / 1e9:.3g} G instructions/s on {threads} threads"]
     if found.cuda is not None:
         speeds.append(f"cuda {found.cuda.work_per_second / 1e9:.3g} G on {found.machine.device}")

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from pipelines.commands import plan as plan_command
@@ -12,7 +12,6 @@ from pipelines.errors import ConfigurationError, ExitCode, RejectedDataError, Us
 from pipelines.flow import named_flow
 from pipelines.graphs.node import Node
 from pipelines.graphs.node_checks import check_nodes
-from pipelines.graphs.planning import PlannedTask
 from pipelines.report.writing import write_html
 from pipelines.viewing.graph_state import NodeState, node_states
 from pipelines.viewing.graph_svg import graph_svg
@@ -24,7 +23,7 @@ def execute(options: Options) -> int:
     nodes = named_flow(load_settings(overrides, options.config).flow).nodes
     check_nodes(nodes)
     planned, why_not = _planned(options)
-    states = node_states(nodes, planned)
+    states = node_states(nodes, None if planned is None else planned.rows, () if planned is None else planned.of_a_fold)
     if options.svg is not None:
         try:
             write_html(options.svg, graph_svg(states, _title(options, planned)))
@@ -37,11 +36,11 @@ def execute(options: Options) -> int:
         sys.stdout.write(f"{options.svg}\n")
     else:
         sys.stdout.write("".join(_drawn(node, state) for node, state in zip(nodes, states, strict=True)))
-        sys.stdout.write(_summary(states) if planned is not None else f"without cache state: {why_not}\n")
+        sys.stdout.write(_summary(states, planned) if planned is not None else f"without cache state: {why_not}\n")
     return ExitCode.DONE
 
 
-def _planned(options: Options) -> tuple[Sequence[PlannedTask] | None, str | None]:
+def _planned(options: Options) -> tuple[plan_command.Planned | None, str | None]:
     """The plan; or None and why there is none, where the command asked for nothing in particular."""
     try:
         return plan_command.planned(options), None
@@ -53,7 +52,7 @@ def _planned(options: Options) -> tuple[Sequence[PlannedTask] | None, str | None
         return None, str(error)
 
 
-def _title(options: Options, planned: Sequence[PlannedTask] | None) -> str:
+def _title(options: Options, planned: plan_command.Planned | None) -> str:
     return " ".join(["pipeline graph", *options.words[:1]]) if planned is not None else "pipeline graph, without cache state"
 
 
@@ -82,6 +81,7 @@ def _drawn(node: Node, state: NodeState) -> str:
     return f"{arrows}{node.name}{per}{tasks}   {state.function}{looks}{words}\n\n"
 
 
-def _summary(states: Sequence[NodeState]) -> str:
+def _summary(states: Iterable[NodeState], planned: plan_command.Planned) -> str:
     tasks, cached = sum(one.tasks for one in states), sum(one.cached for one in states)
-    return f"{cached} of {tasks} tasks are cached; pipeline plan says why each of the others runs\n"
+    later = f"; {plan_command.LATER}" if planned.of_a_fold else ""
+    return f"{cached} of {tasks} tasks are cached; pipeline plan says why each of the others runs{later}\n"

@@ -111,8 +111,8 @@ class LoadSettings:
 
 @dataclass(frozen=True)
 class SweepSettings:
-    """What a sweep tries, how its combinations are ranked, and where it runs: a GPU that is missing stops the run unless
-    it may fall back to the CPU.
+    """What a sweep tries, how its combinations are ranked, and where it runs: with `executor` auto on the GPU of a worker
+    that holds one, with cuda nowhere else, unless it may fall back to the CPU.
 
     `search`: `grid`, or `samples` combinations of the grid's values, `random` or `sobol`, drawn with `seed`. Of all that
     are tried the `keep` best stay in the store, and session returns of at most `overfitting_combinations`, drawn with
@@ -122,7 +122,7 @@ class SweepSettings:
     strategies: tuple[str, ...]
     grid: Mapping[str, tuple[float, ...]]
     rank_by: str = "sharpe"
-    executor: str = "cpu"
+    executor: str = "auto"
     allow_fallback: bool = False
     chunk_combinations: int = 8192
     search: str = GRID

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,16 @@ from typing import Any
 from pipelines.config.settings import Settings
 from pipelines.errors import ClusterError
 from pipelines.execution.cluster_settings import NONE, SecuritySettings, is_address
+from pipelines.execution.placement import CPU, GPU
 
+ALL = -1  # of the workers, to Client.scheduler_info
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 CLOSE_S = 20.0  # for the processes of a cluster to end
+START_S = 120.0  # for the workers beside those with a GPU to come up
+# options of a worker that say where it listens, whom it trusts and what it may hold
+LISTENING = (
+    "host", "interface", "protocol", "security", "silence_logs", "services", "dashboard_address", "dashboard", "memory_limit",
+)  # fmt: skip
 # Deaths are counted by the driver, task by task. A worker is killed at its limit, never paused: one that holds memory
 # from an earlier node would wait for ever, and artefacts are in the store, so there is nothing to spill.
 DASK_CONFIGURATION = {
@@ -56,9 +63,27 @@ def cluster_options(settings: Settings, cores: int) -> dict[str, Any]:
             "processes": True, "n_workers": workers, "threads_per_worker": threads, "env": ONE_THREAD,
         }  # fmt: skip
     if settings.cluster == "cuda":
-        options = shared | {"threads_per_worker": 1, "resources": {"GPU": 1}}
+        options = shared | limit | {"threads_per_worker": 1, "resources": {GPU: 1}}
         return options | ({"n_workers": settings.workers} if settings.workers else {})
     raise ClusterError(f"cluster={settings.cluster} starts no Dask cluster")
+
+
+def cpu_workers(settings: Settings, cores: int) -> tuple[int, dict[str, Any]]:
+    """Return how many workers without a GPU stand beside those with one, and their options: a slot a core, as of processes."""
+    threads = settings.cluster_options.threads_per_worker
+    unseen = {"CUDA_VISIBLE_DEVICES": ""}  # what a worker does not hold it must not use
+    return max(1, cores // threads), {"nthreads": threads, "resources": {CPU: threads}, "env": ONE_THREAD | unseen}
+
+
+def add_workers(cluster: Any, count: int, options: Mapping[str, Any]) -> None:
+    """Start further workers at a started cluster's scheduler, which listen as its own do, and wait for them."""
+    from distributed import Nanny
+
+    alike = {name: value for name, value in cluster.new_spec["options"].items() if name in LISTENING}
+    spec = {"cls": Nanny, "options": {**alike, **options}}
+    cluster.worker_spec.update({f"cpu-{number}": spec for number in range(count)})
+    cluster.scale(len(cluster.worker_spec))
+    cluster.wait_for_workers(len(cluster.worker_spec), timeout=START_S)
 
 
 def gpu_refusal() -> str | None:
@@ -143,6 +168,8 @@ def _started(settings: Settings) -> Iterator[Any]:
     try:
         with _interrupts_reach_only_this_process():
             cluster = cluster_class(**options, silence_logs=logging.CRITICAL)
+            if settings.cluster == "cuda":
+                _add_cpu_workers(cluster, settings)
     except (RuntimeError, OSError, ValueError) as error:
         raise ClusterError(
             f"cluster={settings.cluster} did not start: {error}; run again, or use cluster=serial"
@@ -152,6 +179,14 @@ def _started(settings: Settings) -> Iterator[Any]:
             yield client
     finally:
         _close(cluster)
+
+
+def _add_cpu_workers(cluster: Any, settings: Settings) -> None:
+    try:
+        add_workers(cluster, *cpu_workers(settings, os.cpu_count() or 1))
+    except BaseException:
+        _close(cluster)
+        raise
 
 
 def _close(cluster: Any) -> None:
@@ -179,12 +214,14 @@ def security(settings: SecuritySettings) -> Any:
 
 def described(settings: Settings, client: Any) -> dict[str, Any]:
     """Return what a run's record says of its cluster; `dashboard` is None where none is served."""
+    workers = client.scheduler_info(n_workers=ALL)["workers"].values()
     served = settings.cluster_options.dashboard != NONE and importlib.util.find_spec("bokeh") is not None
     return {
         "cluster": settings.cluster,
         "scheduler": client.scheduler.address,
-        "workers": len(client.nthreads()),
-        "slots": sum(client.nthreads().values()),
+        "workers": len(workers),
+        "gpu_workers": sum(bool(worker["resources"].get(GPU)) for worker in workers),
+        "slots": sum(int(worker["nthreads"]) for worker in workers),
         "dashboard": _dashboard(settings, client) if served else None,
     }
 

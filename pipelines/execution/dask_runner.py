@@ -15,6 +15,7 @@ from distributed.protocol.pickle import dumps, loads
 from pipelines.errors import ClusterError, StaleWorkerError, WalkfoldError
 from pipelines.execution.interrupts import go_on
 from pipelines.execution.lost_tasks import LostTasks, died
+from pipelines.execution.placement import GPU, Pools
 from pipelines.execution.preflight import Worker, check_cluster, hosts_for
 from pipelines.execution.retrying import wait_before_retry
 from pipelines.execution.task_execution import Assignment, Outcome, assign, perform
@@ -41,19 +42,20 @@ def run_dask(
     say: Callable[[str], None] = lambda text: None,
     most_deaths: int = 3,
     watcher: Watcher | None = None,
+    foreseen: Sequence[Task] = (),
 ) -> None:
     """Submit each task once what it reads is published; call `report` as each ends; raise the first error not retried.
 
     Data goes through the store: a future carries only Outcomes of some hundred bytes, so a lost worker loses nothing that
     was finished. Only as many batches as the window allows are on the cluster at once. A task past its timeout is
     cancelled and its worker started anew, which loses none but that task. Each try is logged below the folder `logs`;
-    warnings that nodes log go to `say`. Raises ClusterError before anything runs where the cluster lacks what a task needs.
+    warnings that nodes log go to `say`. Raises ClusterError before anything runs where the cluster lacks what a task needs, or
+    one of those `foreseen` to be run after these.
     """
-    expected, workers = check_cluster(tasks, store, client)
+    expected, workers = check_cluster([*tasks, *foreseen], store, client)
     token = os.urandom(4).hex()
-    slots = sum(client.nthreads().values())
     memory = sum({worker.host: worker.memory for worker in workers}.values())
-    window = Window(tasks, max(1, slots), memory)
+    window = Window(tasks, Pools.of(workers), memory)
     lost = LostTasks(store, logs, most_deaths)
     drive = _Drive(client, token, store, logs, say, window, workers, lost, watcher or Unwatched())
     topic = f"{TOLD}-{token}"
@@ -111,8 +113,12 @@ class _Drive:
         first = batch[0]
         # a try has a key of its own: Dask would return the old result, or the old error, for one that it knows
         key = f"{first.node.name}-{first.key[:16]}-{self.token}-{self.attempts.get(first.name, 0)}"
+        pools = self.window.pools
+        gpu = pools.pool(first) == GPU
         assignments = [
-            assign(task, self.store, self.logs, self.attempts.get(task.name, 0), self.lost.pieces.get(task.name, 1))
+            assign(
+                task, self.store, self.logs, self.attempts.get(task.name, 0), self.lost.pieces.get(task.name, 1), gpu
+            )
             for task in batch
         ]
         if len(batch) > 1:  # short tasks: waiting for the disk costs more than making one of them again
@@ -128,7 +134,7 @@ class _Drive:
             key=key,
             retries=0,
             pure=False,
-            resources={"GPU": first.node.resources.gpu} if first.node.resources.gpu else None,
+            resources=pools.resources(first),
             workers=hosts_for(first, self.workers),
         )
         self.futures[key] = future

@@ -22,10 +22,14 @@ def no_calibration(threads: int) -> Calibration | None:
 
 @dataclass(frozen=True)
 class Machine:
-    """`calibration(threads)`: the machine's speeds where it was measured; `facts`: what nodes noted."""
+    """`calibration(threads)`: the machine's speeds where it was measured; `facts`: what nodes noted.
+
+    `gpu`: whether the node runs on a worker that holds a GPU; None where no worker was chosen for it (cluster=serial).
+    """
 
     calibration: Callable[[int], Calibration | None] = no_calibration
     facts: dict[str, Any] = field(default_factory=dict)
+    gpu: bool | None = None
 
     def note(self, **facts: Any) -> None:
         """Keep facts about how the node ran: JSON values."""
@@ -48,6 +52,21 @@ def kept(facts: Mapping[str, Any]) -> dict[str, Any]:
 def facts_of(manifest: Mapping[str, Any] | None) -> dict[str, Any]:
     """The facts that the writer of an artefact kept; none for a node that notes nothing."""
     return dict((manifest or {}).get("facts", {}))
+
+
+def remarks(outcomes: Iterable[HasFacts]) -> list[str]:
+    """What a person is told once of all sweeps: that some fell back to the CPU, that some were too small for the GPU."""
+    facts = [outcome.facts for outcome in outcomes]
+    reasons = sorted({str(row["fallback_reason"]) for row in facts if row.get("fallback_reason")})
+    found = [f"sweeps fell back to the CPU: {', '.join(reasons)}"] if reasons else []
+    small = [row for row in facts if row.get("executor") == "cuda" and row.get("break_even_combinations")]
+    if small:
+        least = max(int(row["break_even_combinations"]) for row in small)
+        found.append(
+            f"{len(small)} chunks of sweeps were small for the GPU: below about {least:,} combinations the CPU is estimated "
+            "faster; raise sweep.chunk_combinations"
+        )
+    return found
 
 
 def executor_of(outcomes: Iterable[HasFacts], asked: str) -> dict[str, str | None]:

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 from pipelines.errors import ClusterError
+from pipelines.execution.placement import CPU, GPU, can_use_gpu, needs_gpu
 from pipelines.execution.worker_code import ExpectedCode, expected_code
 from pipelines.graphs.graph import Task
 from pipelines.keying import keys
@@ -21,23 +22,29 @@ from pipelines.storage.store import Store
 LEAST_FREE = 2**24  # bytes of the store's disk: artefacts and their manifests need some
 ANSWER_S = 60.0  # for a worker to say what it has
 JOIN_S = 30.0  # for a worker that is being restarted
-WORKERS = -1  # "all of them" to Client.scheduler_info
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What every worker must have in common with the driver: code, versions, arithmetic, and the store with its token."""
+    """What every worker must have in common with the driver: code, versions, arithmetic, and the store with its token.
+
+    `gpu`: tasks go to the workers that announce a GPU, so it must work there.
+    """
 
     code: ExpectedCode
     versions: Mapping[str, str]
     arithmetic: Mapping[str, str]
     store: Store
     token: str
+    gpu: bool = False
 
 
 @dataclass(frozen=True)
 class Worker:
-    """What a worker has, and what about it refuses the run (empty: nothing)."""
+    """What a worker has, and what about it refuses the run (empty: nothing).
+
+    `gpus` and `cpus` are the resources it announces, `slots` how many nodes it runs at once.
+    """
 
     address: str
     host: str
@@ -45,6 +52,8 @@ class Worker:
     cores: int
     gpus: float
     refusal: str = ""
+    cpus: float = 0.0
+    slots: int = 1
 
 
 def expectation(tasks: Sequence[Task], store: Store, token: str) -> Expectation:
@@ -54,7 +63,8 @@ def expectation(tasks: Sequence[Task], store: Store, token: str) -> Expectation:
     found = {name: _version(name) for name in sorted(named & _installable(named) | set(LIBRARIES))}
     versions = {"python": platform.python_version(), **found}
     rounds = arithmetic(set().union(*rounding)) if rounding else {}
-    return Expectation(expected_code(tasks), versions, rounds, store, token)
+    gpu = any(can_use_gpu(task) and not task.constants.get("allow_fallback") for task in tasks)
+    return Expectation(expected_code(tasks), versions, rounds, store, token, gpu)
 
 
 def refusal(expected: Expectation) -> str:
@@ -93,12 +103,27 @@ def _store_refusal(store: Store, token: str) -> str:
     return ""
 
 
-def survey(expected: Expectation) -> tuple[str, int, int, str]:
-    """Return, on a worker, its host, its memory in bytes, its cores and its refusal."""
+def gpu_refusal() -> str:
+    """Say, on a worker that announces a GPU, why programs cannot run on it, with the remedy; or nothing."""
+    from kernels.fallback import cuda_refusal
+
+    if (found := cuda_refusal()) is None:
+        return ""
+    return (
+        f"it announces a GPU, but cannot run CUDA ({found.reason}): {found.message}; or start it without --resources GPU=1, or "
+        "use sweep.executor=cpu"
+    )
+
+
+def survey(expected: Expectation, dask_worker: Any = None) -> tuple[str, int, int, str]:
+    """Return, on a worker, its host, its memory in bytes, its cores and its refusal; Dask fills in the worker itself."""
     from dask.system import CPU_COUNT
     from distributed.system import MEMORY_LIMIT
 
-    return socket.gethostname(), int(MEMORY_LIMIT), int(CPU_COUNT), refusal(expected)
+    why = refusal(expected)
+    if not why and expected.gpu and dask_worker.state.total_resources.get(GPU):
+        why = gpu_refusal()
+    return socket.gethostname(), int(MEMORY_LIMIT), int(CPU_COUNT), why
 
 
 def known_here() -> bool:
@@ -133,16 +158,17 @@ def surveyed(client: Any, expected: Expectation) -> tuple[Worker, ...]:
 
 def known(client: Any) -> dict[str, Any]:
     """Return what the scheduler says of its workers, by address."""
-    return dict(client.scheduler_info(n_workers=WORKERS)["workers"])
+    return dict(client.scheduler_info(n_workers=-1)["workers"])
 
 
 def _worker(address: str, answer: Any, info: Mapping[str, Any]) -> Worker:
-    gpus = float(info["resources"].get("GPU", 0))
+    gpus, cpus = (float(info["resources"].get(name, 0)) for name in (GPU, CPU))
+    slots = int(info["nthreads"])
     if isinstance(answer, BaseException):
         why = f"it cannot load the code of this run ({answer}); install there what the driver has, the same versions"
-        return Worker(address, str(info.get("host", "")), 0, 0, gpus, why)
+        return Worker(address, str(info.get("host", "")), 0, 0, gpus, why, cpus, slots)
     host, memory, cores, why = answer
-    return Worker(address, host, min(memory, int(info["memory_limit"]) or memory), cores, gpus, why)
+    return Worker(address, host, min(memory, int(info["memory_limit"]) or memory), cores, gpus, why, cpus, slots)
 
 
 def check(tasks: Iterable[Task], workers: Sequence[Worker]) -> None:
@@ -161,9 +187,12 @@ def unsatisfied(task: Task, workers: Sequence[Worker]) -> str:
     """Say what a task needs that no worker has, and the remedy; or nothing."""
     needs = task.node.resources
     there = f"{len(workers)} worker{'s' if len(workers) > 1 else ''}"
-    if needs.gpu and not any(worker.gpus >= needs.gpu for worker in workers):
-        return f"needs a GPU, but no worker has one ({there} without); use cluster=cuda"
-    able = [worker for worker in workers if worker.gpus >= needs.gpu]
+    able = _able(task, workers)
+    if not able:
+        return (
+            f"needs a GPU, but no worker has one ({there} without); use cluster=cuda, or at a scheduler of yours start workers "
+            f"with `dask cuda worker ADDRESS --resources GPU=1`{', or use sweep.executor=auto' if needs.executor else ''}"
+        )
     memory, cores = max(worker.memory for worker in able), max(worker.cores for worker in able)
     if needs.memory > memory:
         return (
@@ -177,35 +206,34 @@ def unsatisfied(task: Task, workers: Sequence[Worker]) -> str:
 
 def check_this_machine(tasks: Sequence[Task]) -> None:
     """Raise ClusterError for what a run in this process lacks."""
-    gpus = 1.0
-    if any(task.node.resources.gpu for task in tasks):
+    needing = [task for task in tasks if needs_gpu(task)]
+    if needing:
         from kernels.fallback import cuda_refusal
 
-        gpus = 0.0 if cuda_refusal() else 1.0
+        if (found := cuda_refusal()) is not None:
+            what, remedy = "it needs a GPU and", ""
+            if needing[0].node.resources.executor:
+                what = "executor=cuda"
+                remedy = "; or use sweep.executor=cpu or auto, or sweep.allow_fallback=true to run on the CPU and be told so"
+            raise ClusterError(f"{needing[0].name}: {what} cannot run here ({found.reason}): {found.message}{remedy}")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    gpus = 1.0 if needing else 0.0
     check(tasks, (Worker("this process", socket.gethostname(), memory, os.cpu_count() or 1, gpus),))
 
 
-def check_executor(tasks: Iterable[Task]) -> None:
-    """Raise ClusterError where a sweep must run on a GPU that this machine, which is to run it, lacks."""
-    for task in tasks:
-        if task.constants.get("executor") == "cuda" and not task.constants.get("allow_fallback"):
-            from kernels.fallback import cuda_refusal
-
-            if (found := cuda_refusal()) is not None:
-                raise ClusterError(
-                    f"{task.name}: executor=cuda cannot run here ({found.reason}): {found.message}; or use sweep.executor=cpu "
-                    "or auto, or sweep.allow_fallback=true to run on the CPU and be told so"
-                )
-            return
+def _able(task: Task, workers: Sequence[Worker]) -> list[Worker]:
+    """The workers that a task may go to by their GPUs alone."""
+    holding = [worker for worker in workers if worker.gpus]
+    if needs_gpu(task) or (holding and can_use_gpu(task)):
+        return holding
+    return [worker for worker in workers if not worker.gpus] or list(workers)
 
 
 def hosts_for(task: Task, workers: Sequence[Worker]) -> list[str] | None:
     """Return the hosts that have what a task needs, or None where every worker has: hosts stay when workers are replaced."""
-    able = [
-        one for one in workers if one.memory >= task.node.resources.memory and one.cores >= task.node.resources.cores
-    ]
-    if len(able) == len(workers):
+    pool = _able(task, workers)
+    able = [one for one in pool if one.memory >= task.node.resources.memory and one.cores >= task.node.resources.cores]
+    if len(able) == len(pool):
         return None
     return sorted({one.address.partition("://")[2].rpartition(":")[0] for one in able})
 

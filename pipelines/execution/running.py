@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.commands.options import Options, parse_folds, required
+from pipelines.commands.options import Options, required
 from pipelines.config.configuration import load_settings
 from pipelines.config.settings import Settings
 from pipelines.errors import (
@@ -19,15 +19,14 @@ from pipelines.errors import (
     UsageError,
     WalkfoldError,
 )
-from pipelines.execution.cluster import connected, described, gpu_refusal, performance_report, report_refusal
-from pipelines.execution.cluster_settings import is_address
-from pipelines.execution.machine import executor_of
-from pipelines.execution.preflight import check_executor
-from pipelines.execution.serial_runner import run_serial
+from pipelines.execution.cluster import gpu_refusal, report_refusal
+from pipelines.execution.machine import executor_of, remarks
+from pipelines.execution.runners import runner
+from pipelines.execution.selection import Selection, selected
 from pipelines.execution.task_execution import Outcome
-from pipelines.flow import OpenFlow, fold_count, known_fold_count, open_flow, require_folds
-from pipelines.graphs.graph import Graph
-from pipelines.graphs.partial import Part, cut, require_inputs
+from pipelines.flow import OpenFlow, fold_count, open_flow
+from pipelines.graphs.graph import NOTHING, Graph
+from pipelines.graphs.partial import Part
 from pipelines.graphs.planning import PlannedTask, note_code, plan, uncovered
 from pipelines.record.looks import LookKeeper
 from pipelines.record.records import RunRecord
@@ -46,11 +45,13 @@ REPORT = "performance_report"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Request:
     """What a command was asked to compute: folds (and the text that named them), configuration, where it is kept.
 
-    `whole` is the graph of the flow, `graph` the part of it that is to run.
+    `whole` is the graph of the flow, `graph` the part of it that is to run. While the number of folds is not known, `graph`
+    is the stage that counts them, `rest` makes of it all that is to run, and `foreseen` is what one fold will need; `run_graph`
+    goes on to the rest. `hold` keeps further artefacts (key → node) from eviction as long as the run lives.
     """
 
     settings: Settings
@@ -63,11 +64,22 @@ class Request:
     quiet: bool
     started: float
     performance_report: Path | None = None
+    rest: Callable[[Sequence[int]], Selection] | None = None
+    foreseen: Graph = NOTHING
+    hold: Callable[[Mapping[str, str]], None] = lambda tasks: None
 
     @property
     def seconds(self) -> float:
         """Seconds since the command began."""
         return time.perf_counter() - self.started
+
+    def unfold(self) -> None:
+        """Go on from the stage that has counted the folds to all that is to run."""
+        assert self.rest is not None
+        found = self.rest(range(fold_count(self.graph, self.keeper.store)))
+        self.folds, self.whole, self.graph = found.folds, found.whole, found.graph
+        self.rest, self.foreseen, self.keeper.graph = None, NOTHING, found.whole
+        self.hold(nodes_by_key(found.graph))
 
 
 def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
@@ -86,19 +98,19 @@ def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
         raise ClusterError(f"cluster=cuda: {refusal}; use cluster=processes to run on the CPU")
     opened = open_flow(settings)  # before the store: a mistyped data=DIR must not create one
     text = fold_text(arguments, opened, options.command)
-    folds = parse_folds(text) if text else ()
     store = open_store(settings)
-    if folds is None:
-        folds = tuple(range(fold_count(opened, store)))
-    whole = opened.graph(folds)
-    graph = cut(select(whole), part)
-    require_folds(folds, known_fold_count(whole, store))
-    facts = request_facts(options, opened, folds, text, arguments)
-    if not part.whole:
-        require_inputs(graph, whole, store)
-    record = RunRecord.begin(store, facts)
-    keeper = LookKeeper(whole, store, settings.instrument.root, opened.files, record.run)
-    return Request(opened.settings, folds, text, whole, graph, keeper, record, options.quiet, started, report)
+    found = selected(opened, select, part, text, store)
+    record = RunRecord.begin(store, request_facts(options, opened, found.folds, text, arguments))
+    keeper = LookKeeper(found.whole, store, settings.instrument.root, opened.files, record.run)
+    return Request(
+        opened.settings, found.folds, text, found.whole, found.graph, keeper, record, options.quiet, started, report,
+        found.rest, found.foreseen,
+    )  # fmt: skip
+
+
+def nodes_by_key(graph: Graph) -> dict[str, str]:
+    """The node of each key that a graph makes."""
+    return {task.key: task.node.name for task in graph.tasks}
 
 
 def fold_text(arguments: Mapping[str, str], opened: OpenFlow, command: str) -> str:
@@ -142,14 +154,17 @@ class Recorded:
         """Show a line."""
         self.progress.say(text)
 
+    def expect(self, tasks: Sequence[str]) -> None:
+        """Show that there is more to come."""
+        self.progress.expect(tasks)
+
 
 @contextmanager
 def recorded(asked: Request) -> Iterator[None]:
     """Whatever ends the run badly stands in its record; a store that cannot be written is told as such."""
     store = asked.keeper.store
-    tasks = {task.key: task.node.name for task in asked.graph.tasks}
     try:
-        with kept_up(store, asked.settings, tasks, asked.record.append):
+        with kept_up(store, asked.settings, nodes_by_key(asked.graph), asked.record.append) as asked.hold:
             yield
     except OSError as error:
         unwritten = StoreError(
@@ -182,7 +197,10 @@ def done(asked: Request, outcomes: Mapping[str, Outcome], **results: Any) -> dic
 
 
 def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tuple[dict[str, Outcome], T]:
-    """Run what the store lacks, then `finish`; a damaged artefact found on the way is recomputed."""
+    """Run what the store lacks, then `finish`; a damaged artefact found on the way is recomputed.
+
+    Where the number of folds is not known, what counts them runs first, and the rest is planned after it.
+    """
     outcomes: dict[str, Outcome] = {}
     keeper, record = asked.keeper, asked.record
 
@@ -191,23 +209,20 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
         keeper.note(outcome.task)  # before anything else can fail: a look that has happened counts
         record.append("task", **vars(outcome))
 
-    note_code(asked.graph, keeper.store)
     for attempt in range(DAMAGE_RETRIES + 1):
-        planned = plan(asked.graph, keeper.store)
-        record.append("planned", **plan_facts(planned))
-        waiting = [row for row in planned if not row.cached]
-        with shown([row.task.name for row in waiting], asked.quiet) as progress:
-            for text in uncovered(asked.graph.tasks) if attempt == 0 else ():
+        planned = _planned(asked)
+        with shown([row.task.name for row in planned if not row.cached], asked.quiet) as progress:
+            for text in uncovered((asked.foreseen if asked.rest else asked.graph).tasks) if attempt == 0 else ():
                 record.append("warning", text=text)
                 progress.say(text)
             try:
-                _run_missing(waiting, asked, Recorded(progress, record), note)
+                planned = _run_missing(planned, asked, Recorded(progress, record), note)
                 for row in planned:
                     if row.cached and row.task.name not in outcomes:
                         note(stored(row.task, keeper.store))
-                if reason := executor_of(outcomes.values(), "")["fallback_reason"]:
-                    record.append("warning", text=f"sweeps fell back to the CPU: {reason}")
-                    progress.say(f"sweeps fell back to the CPU: {reason}")
+                for text in remarks(outcomes.values()):
+                    record.append("warning", text=text)
+                    progress.say(text)
                 return outcomes, finish(outcomes)
             except CorruptArtefactError as error:
                 if attempt == DAMAGE_RETRIES:
@@ -217,33 +232,43 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
     raise AssertionError("the last attempt returns or raises")
 
 
+def _planned(asked: Request, before: Sequence[PlannedTask] = ()) -> tuple[PlannedTask, ...]:
+    """Plan and record the graph; what the stage `before` has computed keeps its reason."""
+    note_code(asked.graph, asked.keeper.store)
+    earlier = {row.task.name: row for row in before}
+    planned = tuple(earlier.get(row.task.name, row) for row in plan(asked.graph, asked.keeper.store))
+    counted = {"folds": list(asked.folds)} if before else {}
+    asked.record.append("planned", **counted, **plan_facts(planned))
+    return planned
+
+
 def _run_missing(
-    waiting: Sequence[PlannedTask], asked: Request, progress: Progress, note: Callable[[Outcome], None]
-) -> None:
-    """Run on the configured cluster; nothing is started when nothing is missing."""
+    planned: tuple[PlannedTask, ...], asked: Request, progress: Recorded, note: Callable[[Outcome], None]
+) -> tuple[PlannedTask, ...]:
+    """Run on the configured cluster, in two stages where the first says how many folds there are; return the whole plan.
+
+    Nothing is started when nothing is missing.
+    """
 
     def report(outcome: Outcome) -> None:
         note(outcome)
         progress.finished(outcome)
 
-    tasks = [row.task for row in waiting]
-    settings, store, logs = asked.settings, asked.keeper.store, asked.record.folder / "logs"
-    if not is_address(settings.cluster):
-        check_executor(tasks)
-    if not tasks:
+    if asked.rest is None and all(row.cached for row in planned):
         progress.say("everything is cached")
-    elif settings.cluster == "serial":
-        run_serial(tasks, store, report, logs=logs, say=progress.say, watcher=progress)
-    else:
-        from pipelines.execution.dask_runner import run_dask
-
-        with connected(settings) as client, performance_report(asked.performance_report):
-            about = described(settings, client)
-            asked.record.append("cluster", **about)
-            if about["dashboard"]:
-                progress.say(f"dashboard: {about['dashboard']}")
-            deaths = settings.cluster_options.most_deaths
-            run_dask(tasks, store, report, client, logs, progress.say, deaths, progress)
+        return planned
+    with runner(asked, report, progress) as run:
+        run([row.task for row in planned if not row.cached], asked.foreseen.tasks)
+        if asked.rest is None:
+            return planned
+        asked.unfold()
+        done = {row.task.name for row in planned}
+        planned = _planned(asked, planned)
+        more = [row.task for row in planned if not row.cached and row.task.name not in done]
+        progress.expect([task.name for task in more])
+        if more:
+            run(more, ())
+        return planned
 
 
 def _status(error: BaseException) -> str:

@@ -21,15 +21,17 @@ def run_serial(
     logs: Path | None = None,
     say: Callable[[str], None] = lambda text: None,
     watcher: Watcher | None = None,
+    foreseen: Sequence[Task] = (),
 ) -> None:
     """Run the tasks in order and call `report` after each; raise the first error that is not retried.
 
-    Each try is logged below the folder `logs`; warnings that nodes log go to `say`.
+    Each try is logged below the folder `logs`; warnings that nodes log go to `say`. Raises ClusterError before anything runs
+    where this machine lacks what a task needs, or one of those `foreseen` to be run after these.
 
     `tasks` holds only what is not in the store yet, each after what it reads. Timeouts are not kept here: nobody is there to
     stop a node that runs in the only thread.
     """
-    check_this_machine(tasks)
+    check_this_machine([*tasks, *foreseen])
     watching = watcher or Unwatched()
     for task in tasks:
         tries = 0

@@ -41,7 +41,8 @@ class Assignment:
     """All that a worker needs to run a task: a function, constants, where inputs lie, the key to publish under.
 
     `log` is the file of this try, `pieces_count` how many pieces its work is done in, where it can be. Unless `durable`, a
-    power cut may tear the artefact, and it is made again.
+    power cut may tear the artefact, and it is made again. `gpu`: whether the worker that gets it holds a GPU for it; None
+    where no worker was chosen.
     """
 
     task: str
@@ -60,6 +61,7 @@ class Assignment:
     pieces_count: int = 1
     log: Path | None = None
     durable: bool = True
+    gpu: bool | None = None
     redactor: Redactor = field(default_factory=Redactor)
 
 
@@ -84,7 +86,14 @@ class Outcome:
     output: str = ""
 
 
-def assign(task: Task, store: Store, logs: Path | None = None, attempt: int = 0, pieces: int = 1) -> Assignment:
+def assign(
+    task: Task,
+    store: Store,
+    logs: Path | None = None,
+    attempt: int = 0,
+    pieces: int = 1,
+    gpu: bool | None = None,
+) -> Assignment:
     """Reduce a task to what a worker needs; its log goes below the folder `logs`."""
     return Assignment(
         task=task.name,
@@ -103,6 +112,7 @@ def assign(task: Task, store: Store, logs: Path | None = None, attempt: int = 0,
         pieces_count=pieces,
         log=log_file(logs, task.name, attempt) if logs else None,
         redactor=current(),
+        gpu=gpu,
     )
 
 
@@ -119,7 +129,7 @@ def perform(assignment: Assignment, forward: Callable[[str], None], where: str =
     if (manifest := store.manifest(assignment.key)) is not None:
         made = output_digest(store, manifest)
         return Outcome(assignment.task, assignment.key, 0.0, True, worker, 0, facts_of(manifest), output=made)
-    machine, watch = Machine(_calibration), Stopwatch()
+    machine, watch = Machine(_calibration, gpu=assignment.gpu), Stopwatch()
     restart_peaks()
     with task_log(assignment.task, assignment.log, forward, assignment.redactor) as log, noted_warnings() as warned:
         log.write(f"{assignment.task} begins, key {assignment.key}, pid {os.getpid()} on {socket.gethostname()}")

@@ -4,6 +4,7 @@ import heapq
 import math
 from collections.abc import Sequence
 
+from pipelines.execution.placement import Pools
 from pipelines.graphs.graph import Task
 
 AHEAD = 2  # batches a slot: one that runs and one that waits beside it
@@ -15,23 +16,23 @@ class Window:
     """Tasks that wait for others, that are ready, and that are in flight, in batches of one node's tasks.
 
     Short tasks of one node travel together, as many as take about BATCH_S by the mean of those that have ended, and never
-    so many that slots stay empty. At most AHEAD batches a slot are in flight, and tasks that say how much memory they need
-    only together with others that fit beside them.
+    so many that slots stay empty. At most AHEAD batches a slot are in flight in each pool of workers, so that tasks that wait
+    for a GPU keep no other back; and tasks that say how much memory they need only together with others that fit beside them.
     """
 
-    def __init__(self, tasks: Sequence[Task], slots: int, memory: int) -> None:
+    def __init__(self, tasks: Sequence[Task], pools: Pools, memory: int) -> None:
         self.unfinished = len(tasks)
-        self.slots = slots
+        self.pools = pools
         self.memory = memory
         self._tasks = list(tasks)
         self._place = {task.name: place for place, task in enumerate(tasks)}
         self._waiting: dict[str, int] = {}
         self._readers: dict[str, list[str]] = {}
-        self._ready: list[int] = []
+        self._ready: dict[str, list[int]] = {pool: [] for pool in pools.slots}
         self._ready_of: dict[str, int] = {}
         self._alone: set[str] = set()
         self._pace: dict[str, tuple[int, float]] = {}
-        self._used = 0
+        self._used = dict.fromkeys(pools.slots, 0)
         self._memory_used = 0
         for task in tasks:
             upstream = [name for name in task.upstream if name in self._place]
@@ -43,24 +44,29 @@ class Window:
 
     def next_batch(self) -> tuple[Task, ...]:
         """Return tasks to submit together, or none while the window is full or nothing is ready."""
-        if not self._ready:
+        return next(filter(None, map(self._batch, self._ready)), ())
+
+    def _batch(self, pool: str) -> tuple[Task, ...]:
+        """Return what goes to a pool next; nothing where it is full."""
+        ready, used = self._ready[pool], self._used[pool]
+        if not ready:
             return ()
-        first = self._tasks[self._ready[0]]
+        first = self._tasks[ready[0]]
         memory = first.node.resources.memory
-        room = not self._used or self._used + _weight(first) <= AHEAD * self.slots
+        room = not used or used + _weight(first) <= AHEAD * self.pools.slots[pool]
         fits = not self._memory_used or self._memory_used + memory <= self.memory
         if not (room and (fits or not memory)):
             return ()
-        size, batch = self._size(first), [self._pop()]
-        while len(batch) < size and self._ready and self._joins(first, self._tasks[self._ready[0]]):
-            batch.append(self._pop())
-        self._used += _weight(first)
+        size, batch = self._size(first, pool), [self._pop(pool)]
+        while len(batch) < size and ready and self._joins(first, self._tasks[ready[0]]):
+            batch.append(self._pop(pool))
+        self._used[pool] += _weight(first)
         self._memory_used += memory
         return tuple(batch)
 
     def back(self, batch: Sequence[Task]) -> None:
         """Note that a batch is no longer in flight, whatever became of its tasks."""
-        self._used -= _weight(batch[0])
+        self._used[self.pools.pool(batch[0])] -= _weight(batch[0])
         self._memory_used -= batch[0].node.resources.memory
 
     def again(self, task: Task) -> None:
@@ -79,12 +85,12 @@ class Window:
             if not self._waiting[name]:
                 self._push(self._tasks[self._place[name]])
 
-    def _size(self, first: Task) -> int:
+    def _size(self, first: Task, pool: str) -> int:
         """How many tasks of this node travel together."""
         if first.node.name not in self._pace or self._goes_alone(first):
             return 1
         by_time = BATCH_S / max(self._pace[first.node.name][1], BATCH_S / MOST_IN_BATCH)
-        by_share = math.ceil(self._ready_of[first.node.name] / (AHEAD * self.slots))
+        by_share = math.ceil(self._ready_of[first.node.name] / (AHEAD * self.pools.slots[pool]))
         return max(1, min(int(by_time), by_share))
 
     def _joins(self, first: Task, other: Task) -> bool:
@@ -94,11 +100,11 @@ class Window:
         return bool(task.node.timeout_s) or task.name in self._alone
 
     def _push(self, task: Task) -> None:
-        heapq.heappush(self._ready, self._place[task.name])
+        heapq.heappush(self._ready[self.pools.pool(task)], self._place[task.name])
         self._ready_of[task.node.name] = self._ready_of.get(task.node.name, 0) + 1
 
-    def _pop(self) -> Task:
-        task = self._tasks[heapq.heappop(self._ready)]
+    def _pop(self, pool: str) -> Task:
+        task = self._tasks[heapq.heappop(self._ready[pool])]
         self._ready_of[task.node.name] -= 1
         return task
 

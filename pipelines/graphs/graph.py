@@ -87,6 +87,7 @@ class Graph:
 
 
 Axes = Mapping[str, Callable[[Mapping[str, int | str]], Sequence[int | str]]]
+NOTHING = Graph(())
 _PLAIN_VALUE = re.compile(r"[\w.:+-]+")  # of an axis: it becomes part of task names, and those of file names
 
 

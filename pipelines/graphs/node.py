@@ -17,11 +17,16 @@ NEVER_RETRIED: tuple[type[Exception], ...] = (DataError, ValidationError, Walkfo
 
 @dataclass(frozen=True)
 class Resources:
-    """What a node holds while it runs: GPUs, memory in bytes at its peak (0: not said), cores of arithmetic."""
+    """What a node holds while it runs: GPUs, memory in bytes at its peak (0: not said), cores of arithmetic.
+
+    `executor` names the parameter whose value says whether the GPU is used: `cuda` needs it (unless the parameter
+    `allow_fallback` is set), `auto` takes it where a worker holds one, any other value leaves it. Without a name it is needed.
+    """
 
     gpu: int = 0
     memory: int = 0
     cores: int = 1
+    executor: str = ""
 
     def __post_init__(self) -> None:
         """Refuse amounts that mean nothing."""

@@ -147,6 +147,8 @@ def read_record(folder: Path) -> dict[str, Any]:
             found[LISTED[kind]].append(event)
         elif kind == "cluster":
             found[kind] = event
+        elif kind == "placed":
+            found[kind] = {**found.get(kind, {}), **event.get(kind, {})}
         elif kind in ("planned", ENDED):
             del event["at"]
             found.update(event)

@@ -1,7 +1,9 @@
 """A strategy's sweep on validation rows, in chunks that keep what is needed, and the ranking of all its combinations."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,8 +41,12 @@ METRICS = (
 )
 
 
-NOTED = ("executor", "why", "fallback_reason", "combinations", "bar_steps", "bar_steps_per_second")
+NOTED = (
+    "executor", "why", "fallback_reason", "combinations", "bar_steps", "bar_steps_per_second", "break_even_combinations",
+)  # fmt: skip
 """Of a sweep's profile, what the record of a run keeps."""
+NO_GPU_WORKER = "no_gpu_worker"
+"""Why a chunk that asked for the GPU ran on the CPU: the cluster has no worker that holds one."""
 
 
 FEWEST_BLOCKS = 6
@@ -118,10 +124,10 @@ def sweep_chunk(
     """Score one chunk of a strategy's combinations on the fold's validation rows; indicators run from the first bar.
 
     Bars after the validation rows are cut off before the sweep sees them. The `keep` best are kept. Which executor ran,
-    and why, is noted with `machine`, by whose calibration "auto" decides and "cuda" tells whether it pays.
+    and why, is noted with `machine`: where its worker does not decide for "auto", its calibration does.
     """
     here, made = machine or Machine(), named_strategy(strategy)
-    low = chunk * chunk_combinations
+    runs, low = _executor(executor, allow_fallback, here), chunk * chunk_combinations
     numbers, rows = numbered(strategy, grid, searched.table, low, min(low + chunk_combinations, searched.size))
     names, blocks = tuple(dict.fromkeys((*METRICS, rank_by))), _blocks(bars, fold, searched.start)
     if not len(rows):
@@ -139,14 +145,14 @@ def sweep_chunk(
             metrics=list(names),
             windows=[fold.validation],
             returns="session",
-            executor=executor,
+            executor=runs,
             allow_fallback=allow_fallback,
-            calibration=here.calibration(1) if executor in ("auto", "cuda") else None,
+            calibration=here.calibration(1) if runs in ("auto", "cuda") else None,
             start=searched.start,
             threads=1,
             blocks=blocks or None,
         )
-    here.note(**{name: result.profile[name] for name in NOTED})
+    here.note(**{name: result.profile[name] for name in NOTED} | _told(executor, runs, result.profile))
     table = result.table.copy()
     table.insert(0, NUMBER, numbers)
     kept = summary(table, made.parameters, [grid[name] for name in made.parameters], rank_by, keep)
@@ -155,6 +161,24 @@ def sweep_chunk(
         return SweepChunk(kept, *_no_sums(), yearly)
     found = result.session_sums()[np.flatnonzero(np.isin(numbers, searched.judged))]
     return SweepChunk(kept, found.sums, found.squares, found.counts, yearly)
+
+
+def _executor(asked: str, allow_fallback: bool, machine: Machine) -> str:
+    """The executor that a worker with a GPU, or one without, stands for; as asked where no worker was chosen."""
+    if machine.gpu is None or not (asked == "auto" or (asked == "cuda" and allow_fallback)):
+        return asked
+    return "cuda" if machine.gpu else "cpu"
+
+
+def _told(asked: str, runs: str, profile: Mapping[str, Any]) -> dict[str, Any]:
+    """What is noted where the worker decided; nothing where the sweep itself did."""
+    if runs == asked:
+        return {}
+    if asked == "cuda":
+        return {"why": "fell back: no worker holds a GPU", "fallback_reason": NO_GPU_WORKER}
+    least = profile["break_even_combinations"]
+    small = "" if least is None else f", though the CPU is estimated faster below about {least:,} combinations"
+    return {"why": f"auto: its worker holds {'a' if runs == 'cuda' else 'no'} GPU{small}"}
 
 
 def _nothing(strategy: str, grid: Grid, names: tuple[str, ...], rank_by: str, keep: int) -> SweepChunk:

@@ -1,7 +1,7 @@
 """What a run does for its store: holds a lease while it lives, and leaves the store within its budget."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from pipelines.config.settings import Settings
@@ -15,17 +15,22 @@ from pipelines.storage.store_leases import fold_ended, held
 @contextmanager
 def kept_up(
     store: Store, settings: Settings, tasks: Mapping[str, str], note: Callable[..., None]
-) -> Iterator[None]:
+) -> Iterator[Callable[[Mapping[str, str]], None]]:
     """Hold the artefacts of a run (key → node) while it lives; where it ends well, bring the store within its budget.
 
-    `note(event, **facts)` is told what was evicted. Raises ConfigurationError, before anything is computed, for a budget
-    that the run cannot fit.
+    Yields a function that holds all that the run turns out to need. `note(event, **facts)` is told what was evicted. Raises
+    ConfigurationError, before anything is computed, for a budget that the run cannot fit.
     """
     budget, cache_budget = parse_size(settings.store_budget), parse_size(settings.store_cache_budget)
-    with held(store, tasks):
-        if budget is not None:
-            require_budget(store, tasks, budget)
-        yield
+    with ExitStack() as leases:
+
+        def hold(needed: Mapping[str, str]) -> None:
+            leases.enter_context(held(store, needed))
+            if budget is not None:
+                require_budget(store, needed, budget)
+
+        hold(tasks)
+        yield hold
         if budget is not None:
             _noted(note, "store", evict(store, budget))
         fold_ended(store)

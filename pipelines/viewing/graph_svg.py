@@ -11,8 +11,18 @@ LETTER = 7.6  # mean width of a letter of the bold name, in pixels
 SMALL_LETTER = 6.0
 LONGEST = 34  # letters of a line; the rest stands in the box's title
 LINE, PADDING, BETWEEN, MARGIN, HEAD = 15, 10, 46, 28, 64
-COLOURS = {"cached": "green", "partly": "amber", "will run": "orange", "none": "grey", "unknown": "line"}
-MEANINGS = {"cached": "cached", "partly": "partly cached", "will run": "will run", "none": "not in this run"}
+COLOURS = {
+    "cached": "green",
+    "partly": "amber",
+    "will run": "orange",
+    "later": "orange",
+    "none": "grey",
+    "unknown": "line",
+}
+MEANINGS = {
+    "cached": "cached", "partly": "partly cached", "will run": "will run", "later": "once the folds are counted",
+    "none": "not in this run",
+}  # fmt: skip
 
 
 def graph_svg(states: Sequence[NodeState], title: str) -> str:

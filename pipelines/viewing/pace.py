@@ -35,6 +35,11 @@ class Pace:
         self._sweeping: tuple[float, float] | None = None  # since when, until when
         self._bar_steps = 0.0
 
+    def expect(self, names: Sequence[str]) -> None:
+        """Count further tasks that are to come."""
+        self.total += len(names)
+        self._totals.update(node_of(name) for name in names)
+
     def finished(self, outcome: Outcome) -> None:
         """Count one more task."""
         node = node_of(outcome.task)

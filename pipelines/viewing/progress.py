@@ -24,6 +24,9 @@ class Progress(Watcher, Protocol):
     def say(self, text: str) -> None:
         """Show a line that is not about a task."""
 
+    def expect(self, tasks: Sequence[str]) -> None:
+        """Take note of further tasks that will run: what they are was a result of the others."""
+
 
 class Silent(Unwatched):
     """Shows nothing."""
@@ -32,6 +35,9 @@ class Silent(Unwatched):
         """Show nothing."""
 
     def say(self, text: str) -> None:
+        """Show nothing."""
+
+    def expect(self, tasks: Sequence[str]) -> None:
         """Show nothing."""
 
 
@@ -57,6 +63,10 @@ class Lines(Unwatched):
         if sweeps is not None and not pace.few(outcome.task) and sweeps.left is not None:
             text += f"; sweeps {sweeps.done}/{sweeps.total}, {rate(sweeps.rate)} in all, about {span(sweeps.left)} left"
         self.say(text if last or pace.left is None else f"{text}, about {span(pace.left)} left")
+
+    def expect(self, tasks: Sequence[str]) -> None:
+        """Count further tasks."""
+        self._pace.expect(tasks)
 
     def retried(self, task: str, error: str, tries: int, wait: float) -> None:
         """Print why a task is tried again, and when."""

@@ -65,6 +65,11 @@ class Terminal:
         for text in outcome.warnings:
             self.say(f"{outcome.task}: {text}")
 
+    def expect(self, tasks: Sequence[str]) -> None:
+        """Count further tasks."""
+        with self._lock:
+            self._pace.expect(tasks)
+
     def say(self, text: str) -> None:
         """Print a line above the view."""
         self._console.print(self._redactor.text(text), markup=False, highlight=False)

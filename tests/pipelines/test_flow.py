@@ -107,8 +107,11 @@ def test_a_plan_refuses_folds_that_do_not_exist_and_computes_nothing(capsys, tmp
     assert main(["plan", "fold=99", f"store={serial_store}", *small_settings]) == 2
     assert "fold=99: there are" in capsys.readouterr().err
     assert main(["plan", "fold=all", f"store={serial_store}", *small_settings]) == 0
-    assert main(["plan", "fold=all", f"store={tmp_path / 'new'}", *small_settings]) == 2
-    assert "not known yet; run one first" in capsys.readouterr().err
+    capsys.readouterr()
+    assert main(["plan", "fold=all", f"store={tmp_path / 'new'}", *small_settings, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"folds", "feature_set", "search[strategy=ema_cross]"} <= {row["name"] for row in found["nodes"]}
+    assert found["each_fold"]["policy"] == 2 and found["each_fold"]["pooled"] == 0 and "search" not in found["each_fold"]
     assert not (tmp_path / "new").exists()
 
 

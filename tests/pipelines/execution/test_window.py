@@ -1,5 +1,6 @@
 """The sliding window: a bounded number in flight, order kept, short tasks together, memory within what there is."""
 
+from pipelines.execution.placement import ANY, Pools
 from pipelines.execution.window import AHEAD, MOST_IN_BATCH, Window
 from pipelines.graphs.node import Resources
 from tests.pipelines.execution.squares import Squares, graph_of, squares
@@ -7,7 +8,7 @@ from tests.pipelines.execution.squares import Squares, graph_of, squares
 
 def window_of(chunks, slots, memory=0, **how):
     graph = graph_of(squares, Squares("nowhere"), chunks, **how)
-    return graph, Window(graph.tasks, slots, memory)
+    return graph, Window(graph.tasks, Pools({ANY: slots}), memory)
 
 
 def drained(window, seconds):
@@ -65,5 +66,5 @@ def test_memory_that_nodes_ask_for_fits_into_what_there_is():
 
 def test_what_is_not_of_this_run_is_not_waited_for():
     graph, _ = window_of(5, slots=1)
-    window = Window([graph["total"]], 1, 0)
+    window = Window([graph["total"]], Pools({ANY: 1}), 0)
     assert window.next_batch() == (graph["total"],)
