@@ -29,6 +29,7 @@ STATES = (OPEN, CLOSED, HOLIDAY, HALF_DAY, MAINTENANCE)
 _MARGIN_DAYS = 7  # past both ends, so that every moment asked for lies between two known edges
 _NO_TIME = -1
 _FRIDAY = 4
+_BUSINESS_DAYS = "CME_TradeDate"  # of all groups below: the library's calendar of the days that expiries are counted in
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,19 @@ def trading_calendar(rule: SessionRule, first: int, last: int) -> TradingCalenda
     starts = np.concatenate([moments for moments, _ in edges])
     order = np.argsort(starts, kind="stable")
     return TradingCalendar(starts[order], np.concatenate([states for _, states in edges])[order], rule.timezone)
+
+
+def holidays(rule: SessionRule) -> NDArray[np.datetime64]:
+    """Days, datetime64[D] and sorted, on which contracts of the exchange of ``rule`` neither expire nor are delivered.
+
+    That is more than the days without trading: on Thanksgiving Globex is open until noon, and it is no business day. An
+    exception of ``rule`` adds a day that is 'closed'; 'always' has no other holidays.
+    """
+    import pandas_market_calendars as calendars  # 0.2 s
+
+    closed = [np.datetime64(date, "D") for date, close in rule.exceptions.items() if close == CLOSED_ALL_DAY]
+    known = [] if rule.calendar == ALWAYS_OPEN else calendars.get_calendar(_BUSINESS_DAYS).holidays().holidays
+    return np.unique(np.array([*known, *closed], dtype="datetime64[D]"))
 
 
 def _regular_hours(days: NDArray[np.int64], group: Group) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

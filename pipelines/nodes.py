@@ -45,7 +45,7 @@ NODES = (
     Node("open_interest", open_interest, settings={"root": "instrument.root"},
          files={"statistics_files": "statistics", "definition_files": "definitions"}),
     Node("rolled", rolled_bars, inputs={"parts": "outrights", "open_interest": "open_interest"}, files={"schedule_files": "roll_schedule"},
-         settings={"session": "instrument.session", "roll": "instrument.roll"}, gate=boundaries.gate_rolled),
+         settings={"session": "instrument.session", "roll": "instrument.roll"}, gate=boundaries.gate_rolled, libraries=CALENDAR),
     Node("gaps", gap_report, inputs={"reports": "outrights.report", "rolled": "rolled"},
          settings={"session": "instrument.session"}, libraries=CALENDAR),
     Node("sanitised", sanitise_rolled, inputs={"rolled": "rolled.bars"}, settings={"rules": "instrument.bars"},
