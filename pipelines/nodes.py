@@ -78,7 +78,8 @@ NODES = (
                    "executor": "sweep.executor", "allow_fallback": "sweep.allow_fallback"},
          narrowed={"grid": searching.own_grid}, pieces=sweep_pieces.IN_PIECES),
     Node("ranking", sweeping.strategy_ranking, per=("fold", "strategy"), inputs={"chunks": "sweep", "searched": "search"},
-         axes={"strategy": "strategy"}, settings=RANKED, evaluates="validation", trials="trials"),
+         axes={"strategy": "strategy"}, settings=RANKED, evaluates="validation", trials="trials",
+         neutral=("keep", "table", "sums", "squares", "counts", "search")),  # how much is kept, not what was tried
     Node("overfitting", selecting.selection_overfitting, per=("fold", "strategy"), inputs={"ranking": "ranking"}),
     Node("strategy_evaluation", evaluating.strategy_evaluation, per=("fold", "strategy"), inputs={**ROWS, "ranking": "ranking"},
          axes={"strategy": "strategy"}, settings=MONEY, evaluates="test", trials=1),

@@ -97,7 +97,7 @@ def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
     if not part.whole:
         require_inputs(graph, whole, store)
     record = RunRecord.begin(store, facts)
-    keeper = LookKeeper(whole, store, settings.instrument.root, opened.files, record.run)
+    keeper = LookKeeper(whole, store, settings.instrument.root, record.run)
     return Request(opened.settings, folds, text, whole, graph, keeper, record, options.quiet, started, report)
 
 
