@@ -68,7 +68,7 @@ def test_the_series_is_made_of_the_trades_and_bars_in_the_folder_are_not_read(fo
 
 
 def test_a_feature_set_and_gaps_come_of_them(folder):
-    value, graph = made(folder, "feature_set")
+    value, _ = made(folder, "feature_set")
     assert len(value.features) > 270 and value.valid.any()
     gaps, _ = made(folder, "gaps")
     assert gaps.report["bars"] == len(value.bars)
