@@ -6,6 +6,7 @@ from loaders.gaps_report import gap_report
 from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
 from loaders.roll_open_interest import open_interest
+from loaders.stated_gaps import stated_gaps
 from pipelines.graphs.node import Node
 from pipelines.steps import (
     boundaries,
@@ -98,15 +99,17 @@ NODES = (
     Node("hindsight", modelling.hindsight, per=("fold",), inputs=ROWS, settings=TRADING),
     # everything the report says that does not depend on the run that asks for it
     Node("label", reporting.data_label, files={"truth_files": "truth"}),
+    Node("stated_gaps", stated_gaps, files={"bars_files": "bars", "trade_files": "trades", "flow_files": "flow", "statistics_files": "statistics",
+                                            "definition_files": "definitions", "condition_files": "conditions"}),
     Node("data_report_content", data_reporting.data_report, libraries=("matplotlib", "scipy"),
          inputs={"parts": "outrights", "rolled": "rolled", "coverage": "gaps.coverage", "sanitised": "sanitised",
-                 "feature_set": "feature_set", "table": "folds", "label": "label"},
+                 "feature_set": "feature_set", "table": "folds", "label": "label", "stated": "stated_gaps"},
          settings={"contract": "instrument.contract", "session": "instrument.session"}),
     Node("report_content", reporting.fold_report_content, per=("fold",), axes={"fold": "fold"},
          inputs={"parts": "outrights", "rolled": "rolled", "gaps": "gaps", "sanitised": "sanitised", "feature_set": "feature_set", "table": "folds",
                  "normalised": "normalised", "rankings": "ranking", "selections": "overfitting", "strategy_models": "strategy_evaluation", "policies": "policy",
                  "policy_models": "policy_evaluation", "linear": "linear_evaluation", "benchmarks": "benchmark_evaluation",
-                 "hindsight": "hindsight", "label": "label"},
+                 "hindsight": "hindsight", "label": "label", "stated": "stated_gaps"},
          settings={**MONEY, "strategies": "sweep.strategies"}),
     Node("pooled", pooling.pooled_folds, inputs={"documents": "report_content.document"}, libraries=("scipy",)),
 )  # fmt: skip

@@ -46,7 +46,8 @@ def test_a_tick_and_a_multiplier_that_the_definitions_contradict_stop_the_run(tm
     data, store = folder_with(tmp_path / "data", outright("2024-03-05", **wrong)), tmp_path / "store"
     assert main(["run", "fold=0", f"data={data}", f"store={store}", "cluster=serial"]) == 2
     said = capsys.readouterr().err
-    assert "ESM4 on 2024-03-05 in es.definition.dbn: min_price_increment is 0.1, but instrument.contract.tick_size is 0.25" in said
+    assert "ESM4 on 2024-03-05 in es.definition.dbn: min_price_increment is 0.1, but" in said
+    assert "but instrument.contract.tick_size is 0.25" in said
     assert "a point is worth 5, but instrument.contract.multiplier is 50" in said
     assert "instrument.accept_differences=[multiplier,tick_size]" in said
     assert not store.exists(), "nothing was computed"
@@ -78,7 +79,8 @@ def test_definitions_that_agree_or_say_nothing_are_silent(tmp_path: Path) -> Non
     ("GC", {"min_price_increment": POINT // 10, "unit_of_measure_qty": 100 * POINT, "exchange": "XCEC"}),
     ("CL", {"min_price_increment": POINT // 100, "unit_of_measure_qty": 1000 * POINT, "exchange": "XNYM"}),
     # percent of a face of 100,000 in halves of 1/32
-    ("ZN", {"min_price_increment": POINT // 64, "unit_of_measure_qty": 100_000 * POINT, "exchange": "XCBT", "main_fraction": 64}),
+    ("ZN", {"min_price_increment": POINT // 64, "unit_of_measure_qty": 100_000 * POINT, "exchange": "XCBT",
+            "main_fraction": 64}),
 ])  # fmt: skip
 def test_every_shipped_instrument_agrees_with_its_exchange(tmp_path: Path, root: str, changes: dict[str, object]) -> None:
     record = definition("2024-03-05", 7, f"{root}M4", root, "F", **{**ES, **JUNE, **changes})  # type: ignore[arg-type]
@@ -98,7 +100,7 @@ def test_prices_in_cents_are_told_by_the_value_of_a_tick(tmp_path: Path) -> None
 @pytest.mark.parametrize(("changes", "said"), [
     ({"currency": "EUR"}, "currency is EUR, but instrument.contract.currency is USD"),
     ({"exchange": "XNYM"}, "exchange is XNYM, but instrument.session.calendar cme_equity is of XCME and XCBT"),
-    ({"expiration": ns("2024-06-20 13:30")}, "expiration is 2024-06-20, but instrument.roll.expires third_friday says 2024-06-21"),
+    ({"expiration": ns("2024-06-20 13:30")}, "2024-06-20, but instrument.roll.expires third_friday says 2024-06-21"),
     ({"expiration": ns("2024-06-21 13:30")}, ""),
 ])  # fmt: skip
 def test_currency_calendar_and_last_trading_day_are_compared(tmp_path: Path, changes: dict[str, object], said: str) -> None:
