@@ -24,19 +24,20 @@ class StatedGaps:
 
 
 def stated_gaps(
-    bars_files: Sequence[Path],
-    trade_files: Sequence[Path],
+    reports: Sequence[dict[str, Any]],
     flow_files: Sequence[Path],
     statistics_files: Sequence[Path],
     definition_files: Sequence[Path],
     condition_files: Sequence[Path],
 ) -> StatedGaps:
-    """Node: the gaps that all files of a data set state, from their metadata; limited ones are counted to their end.
+    """Node: the gaps that the source of a data set states: in ``reports`` of files of bars or trades, and of the other files.
 
-    Raises DataError and DamagedFileError as ``open_dbn``.
+    Of the others the metadata is read; limited ones are counted to their end. Raises DataError and DamagedFileError as
+    ``open_dbn``.
     """
-    groups = (bars_files, trade_files, flow_files, statistics_files, definition_files)
-    lines = [line for path in dict.fromkeys(path for group in groups for path in group) for line in file_gaps(Path(path))]
+    groups = (flow_files, statistics_files, definition_files)
+    others = [line for path in (path for group in groups for path in group) for line in file_gaps(Path(path))]
+    lines = list(dict.fromkeys([line for report in reports for line in report.get("gaps", ())] + others))
     for path in condition_files:
         days = [f"{day} {condition}" for day, condition in sorted(read_conditions(Path(path).parent).items())]
         if days:

@@ -99,8 +99,8 @@ NODES = (
     Node("hindsight", modelling.hindsight, per=("fold",), inputs=ROWS, settings=TRADING),
     # everything the report says that does not depend on the run that asks for it
     Node("label", reporting.data_label, files={"truth_files": "truth"}),
-    Node("stated_gaps", stated_gaps, files={"bars_files": "bars", "trade_files": "trades", "flow_files": "flow", "statistics_files": "statistics",
-                                            "definition_files": "definitions", "condition_files": "conditions"}),
+    Node("stated_gaps", stated_gaps, inputs={"reports": "outrights.report"},
+         files={"flow_files": "flow", "statistics_files": "statistics", "definition_files": "definitions", "condition_files": "conditions"}),
     Node("data_report_content", data_reporting.data_report, libraries=("matplotlib", "scipy"),
          inputs={"parts": "outrights", "rolled": "rolled", "coverage": "gaps.coverage", "sanitised": "sanitised",
                  "feature_set": "feature_set", "table": "folds", "label": "label", "stated": "stated_gaps"},

@@ -76,7 +76,8 @@ def test_files_of_every_group_and_the_conditions_of_a_download_are_asked(tmp_pat
                     definition("2024-03-05", 1, "ESH4", "ES", "F"))  # fmt: skip
     (tmp_path / "condition.json").write_text(json.dumps([
         {"date": "2024-03-05", "condition": "degraded"}, {"date": "2024-03-06", "condition": "available"}]))
-    found = stated_gaps([], [trades], [trades], [], [limited], [tmp_path / "condition.json"]).lines
+    reports = [bars_from_trades(trades, "ES")[1].files[0], {}]  # the second is of bars that a flow of the user's own made
+    found = stated_gaps(reports, [trades], [], [limited], [tmp_path / "condition.json"]).lines
     assert found == [
         "t.dbn: not found by the source: ESU4",
         "d.dbn: holds as many records as its request was limited to, 1; what came after is missing",
