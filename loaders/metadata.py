@@ -38,6 +38,8 @@ class DbnMetadata:
     limit: int | None
     ts_out: bool
     symbols: tuple[str, ...]
+    not_found: tuple[str, ...]
+    partial: tuple[str, ...]
     mappings: SymbolMap
 
     @property
@@ -98,6 +100,8 @@ def _plain(decoded: Any, version: int, head_bytes: int) -> DbnMetadata:
         limit=decoded.limit,
         ts_out=decoded.ts_out,
         symbols=tuple(decoded.symbols),
+        not_found=tuple(decoded.not_found),
+        partial=tuple(decoded.partial),
         mappings=symbol_map(_intervals(decoded.mappings, stype_in, stype_out)),
     )
 

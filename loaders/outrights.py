@@ -17,6 +17,7 @@ from loaders.grammar import OUTSIDE_REQUEST, UNDEFINED_VOLUME
 from loaders.instruments import Instruments, instruments, merge_listings
 from loaders.layouts import BAR_SCHEMAS
 from loaders.records import DbnFile, Partition, open_dbn
+from loaders.stated_gaps import gap_facts, gap_sentences
 from loaders.types import OUTRIGHT_COLUMNS, SOURCE_SHIFT, nanoseconds, strings, table
 
 _COPIED = ("open", "high", "low", "close", "volume", "publisher_id")
@@ -140,7 +141,7 @@ def join_partitions(parts: Sequence[OutrightBars]) -> OutrightBars:
         tables.append(part.bars.assign(backwards=part.bars["backwards"].to_numpy() | late))
         newest = max(newest, part.report["newest"])
     bars = pd.concat(tables, ignore_index=True)
-    report = join_reports([part.report for part in parts])
+    report = with_gaps(join_reports([part.report for part in parts]))
     if report["records"] and not len(bars):
         raise DataError(f"{report['file']}: none of its {report['records']} records is an outright of root "
                         f"{report['root']!r}; dropped: {report['dropped']}; check root, or leave this file out")
@@ -160,7 +161,7 @@ def join_reports(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _report(file: DbnFile, root: str, tally: Tally, bars: pd.DataFrame, progress: Progress) -> dict[str, Any]:
-    return file_facts(file, root) | tally.report().as_dict() | {
+    return with_gaps(file_facts(file, root) | tally.report().as_dict()) | {
         "contracts": sorted(bars["contract"].unique()),
         "first": iso(nanoseconds(bars["ts_event"]).min()) if len(bars) else None,
         "last": iso(nanoseconds(bars["ts_event"]).max()) if len(bars) else None,
@@ -176,7 +177,13 @@ def file_facts(file: DbnFile, root: str) -> dict[str, Any]:
         "schema": file.metadata.schema,
         "root": root,
         "requested": [iso(file.metadata.start), iso(file.metadata.end)],
+        **gap_facts(file.metadata),
     }
+
+
+def with_gaps(report: dict[str, Any]) -> dict[str, Any]:
+    """A file's report with ``gaps``: sentences on what the source says is missing, now that its records are counted."""
+    return report | {"gaps": gap_sentences(report["file"], report, report["records"])}
 
 
 def nothing_left(file: DbnFile, root: str, known: Instruments, tally: Tally) -> DataError:

@@ -73,7 +73,7 @@ def market_of(
     return Market(
         sessions=sessions, days=days, expiries=expiries, names=names.tolist(), volume=volume,
         open_interest=known_open_interest(open_interest, _beginnings(ts, dates, sessions, days, session), expiries),
-        cycle=cycle, listed=is_listed, open=is_open, last=_last_days(expiries, last, roll),
+        cycle=cycle, listed=is_listed, open=is_open, last=_last_days(expiries, last, session, roll),
         month_day=month_days(expiries, roll.months_before, roll.month_day),
         symbols=_symbols(pairs, listed),
     )  # fmt: skip
@@ -89,9 +89,11 @@ def _beginnings(
     return np.asarray(np.minimum(session_starts(days, session), first_bar), dtype=np.int64)
 
 
-def _last_days(expiries: NDArray[np.int32], listed: NDArray[np.int64], roll: RollSettings) -> NDArray[np.int64]:
+def _last_days(
+    expiries: NDArray[np.int32], listed: NDArray[np.int64], session: SessionRule, roll: RollSettings
+) -> NDArray[np.int64]:
     if roll.expires != LISTING:
-        return expiry_days(expiries, roll.expires)
+        return expiry_days(expiries, roll.expires, session)
     # A listing that ends with the newest one may end only because the download does.
     known = (listed > 0) & (listed < listed.max())
     days = day_numbers(np.where(known, listed, 19700101).astype(np.int32))

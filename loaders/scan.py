@@ -14,7 +14,7 @@ from loaders.files import DataFile, list_any_files
 from loaders.filtering import SHOWN, FilterReport, Tally, filter_report, merge_filter_reports
 from loaders.instruments import Instruments, instruments
 from loaders.layouts import DEFINITIONS, IGNORED, TICKS
-from loaders.outrights import file_facts, nothing_left
+from loaders.outrights import file_facts, nothing_left, with_gaps
 from loaders.records import DbnFile, open_dbn
 from loaders.repeats import refuse_repeats
 from loaders.types import SOURCE_SHIFT
@@ -27,8 +27,9 @@ PathOrPaths = Path | str | Sequence[Path | str]
 class LoadReport:
     """Where the records went: ``records == outright + sum(dropped.values())``; ``files``: the same for each file.
 
-    ``outright`` counts rows kept. ``ignored``: files not read. ``conditions``: dates that condition.json calls other
-    than available. ``checked``: files whose size and SHA-256 are those of manifest.json.
+    ``outright`` counts rows kept; a file's ``gaps`` are sentences on what its source says is missing. ``ignored``: files not
+    read. ``conditions``: dates that condition.json calls other than available. ``checked``: files whose size and SHA-256 are
+    those of manifest.json.
     """
 
     root: str
@@ -155,7 +156,7 @@ class Scan:
         report = tally.report()
         if report.records and not tally.by_outright():
             raise nothing_left(file, self._source.root, known, tally)
-        self._files.append(facts | report.as_dict())
+        self._files.append(with_gaps(facts | report.as_dict()))
 
 
 def whole(scan: Scan, columns: dict[str, str], empty: pd.DataFrame) -> tuple[pd.DataFrame, LoadReport]:

@@ -29,6 +29,8 @@ STATES = (OPEN, CLOSED, HOLIDAY, HALF_DAY, MAINTENANCE)
 _MARGIN_DAYS = 7  # past both ends, so that every moment asked for lies between two known edges
 _NO_TIME = -1
 _FRIDAY = 4
+_CHICAGO = ("America/Chicago", "US/Central")  # the clock that the hours of all groups are written on
+_BUSINESS_DAYS = "CME_TradeDate"  # of all groups below: the library's calendar of the days that expiries are counted in
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,11 @@ class TradingCalendar:
 
 
 def trading_calendar(rule: SessionRule, first: int, last: int) -> TradingCalendar:
-    """Calendar of ``rule`` that covers ``first`` to ``last`` (ns UTC, both included)."""
+    """Calendar of ``rule`` that covers ``first`` to ``last`` (ns UTC, both included).
+
+    Raises ValueError as ``require_own_clock``.
+    """
+    require_own_clock(rule)
     if rule.calendar == ALWAYS_OPEN:
         return TradingCalendar(np.array([np.iinfo(np.int64).min]), np.array([STATES.index(OPEN)]), rule.timezone)
     days = np.arange(first // NS_PER_DAY - _MARGIN_DAYS, last // NS_PER_DAY + _MARGIN_DAYS + 1)
@@ -107,6 +113,26 @@ def trading_calendar(rule: SessionRule, first: int, last: int) -> TradingCalenda
     starts = np.concatenate([moments for moments, _ in edges])
     order = np.argsort(starts, kind="stable")
     return TradingCalendar(starts[order], np.concatenate([states for _, states in edges])[order], rule.timezone)
+
+
+def require_own_clock(rule: SessionRule) -> None:
+    """Raise ValueError where the hours of ``rule``'s calendar would be read off another city's clock."""
+    if rule.calendar != ALWAYS_OPEN and rule.timezone not in _CHICAGO:
+        raise ValueError(f"session.timezone is {rule.timezone}, but the hours of session.calendar {rule.calendar} are "
+                         "Chicago's; use America/Chicago, or calendar always")
+
+
+def holidays(rule: SessionRule) -> NDArray[np.datetime64]:
+    """Days, datetime64[D] and sorted, on which contracts of the exchange of ``rule`` neither expire nor are delivered.
+
+    That is more than the days without trading: on Thanksgiving Globex is open until noon, and it is no business day. An
+    exception of ``rule`` adds a day that is 'closed'; 'always' has no other holidays.
+    """
+    import pandas_market_calendars as calendars  # 0.2 s
+
+    closed = [np.datetime64(date, "D") for date, close in rule.exceptions.items() if close == CLOSED_ALL_DAY]
+    known = [] if rule.calendar == ALWAYS_OPEN else calendars.get_calendar(_BUSINESS_DAYS).holidays().holidays
+    return np.unique(np.array([*known, *closed], dtype="datetime64[D]"))
 
 
 def _regular_hours(days: NDArray[np.int64], group: Group) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -16,7 +16,7 @@ from loaders.filtering import Tally
 from loaders.grammar import MERGED, UNFINISHED
 from loaders.instruments import instruments, merge_listings
 from loaders.layouts import TRADE_SCHEMAS
-from loaders.outrights import OutrightBars, file_facts, iso, join_reports
+from loaders.outrights import OutrightBars, file_facts, iso, join_reports, with_gaps
 from loaders.records import open_dbn
 from loaders.ticks import TRADE_FORM, OrderFacts, tick_chunks
 from loaders.types import OUTRIGHT_COLUMNS, SOURCE_SHIFT, strings, table
@@ -75,7 +75,7 @@ def _feed(
     tally, facts = Tally(known), OrderFacts()
     for chunk in tick_chunks(file, known, tally, facts, TRADE_FORM, ordinal << SOURCE_SHIFT):
         maker.add(_trades(chunk, code_of_row))
-    report = file_facts(file, root) | tally.report().as_dict()
+    report = with_gaps(file_facts(file, root) | tally.report().as_dict())
     return _Read(report | {"trades": report["outright"], "order": facts.counts()}, known.listed(), facts.newest)
 
 
@@ -99,6 +99,7 @@ def _report(reports: list[dict[str, Any]], bars: Columns, unfinished: int, newes
         "dropped": dropped,
         "order": order,
         "files": [report["file"] for report in reports],
+        "gaps": [line for report in reports for line in report["gaps"]],
         "first": iso(int(ts.min())) if made else None,
         "last": iso(int(ts.max())) if made else None,
     }

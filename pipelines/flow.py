@@ -11,6 +11,7 @@ from kernels.features.selection import select_features
 from kernels.strategy import Strategy
 from loaders.types import BAR_COLUMNS
 from pipelines.config.configuration import build, nearest
+from pipelines.config.instrument_facts import require_agreement
 from pipelines.config.setting_values import shown
 from pipelines.config.settings import WALK_FORWARD, Settings
 from pipelines.config.user_code import made_by, search_here
@@ -67,6 +68,7 @@ def open_flow(settings: Settings) -> OpenFlow:
     files = dict(input_files(settings, flow.file_groups() | {FILE_AXES.get(axis, axis) for axis in flow.axis_names()}))
     for group, paths in flow.files.items():
         files[group] = tuple(hashed_file(Path(path), f"group {group} of the flow") for path in paths(settings))
+    require_agreement(settings.instrument, [one.path for one in files.get("definitions", ())])
     if "strategy" in flow.axis_names():
         check_grid(settings)
     if any("features" in node.settings.values() for node in flow.nodes):

@@ -6,6 +6,7 @@ from loaders.gaps_report import gap_report
 from loaders.outrights import outright_bars
 from loaders.roll import rolled_bars
 from loaders.roll_open_interest import open_interest
+from loaders.stated_gaps import stated_gaps
 from pipelines.graphs.node import Node, Resources
 from pipelines.steps import (
     boundaries,
@@ -45,7 +46,8 @@ NODES = (
     Node("open_interest", open_interest, settings={"root": "instrument.root"},
          files={"statistics_files": "statistics", "definition_files": "definitions"}, exact=True),
     Node("rolled", rolled_bars, inputs={"parts": "outrights", "open_interest": "open_interest"}, files={"schedule_files": "roll_schedule"},
-         settings={"session": "instrument.session", "roll": "instrument.roll"}, gate=boundaries.gate_rolled, exact=True),
+         settings={"session": "instrument.session", "roll": "instrument.roll"}, gate=boundaries.gate_rolled, libraries=CALENDAR,
+         exact=True),
     Node("gaps", gap_report, inputs={"reports": "outrights.report", "rolled": "rolled"},
          settings={"session": "instrument.session"}, libraries=CALENDAR),
     Node("sanitised", sanitise_rolled, inputs={"rolled": "rolled.bars"}, settings={"rules": "instrument.bars"},
@@ -78,7 +80,8 @@ NODES = (
                    "executor": "sweep.executor", "allow_fallback": "sweep.allow_fallback"},
          narrowed={"grid": searching.own_grid}, pieces=sweep_pieces.IN_PIECES, resources=Resources(gpu=1, executor="executor")),
     Node("ranking", sweeping.strategy_ranking, per=("fold", "strategy"), inputs={"chunks": "sweep", "searched": "search"},
-         axes={"strategy": "strategy"}, settings=RANKED, evaluates="validation", trials="trials"),
+         axes={"strategy": "strategy"}, settings=RANKED, evaluates="validation", trials="trials",
+         neutral=("keep", "table", "sums", "squares", "counts", "search")),  # how much is kept, not what was tried
     Node("overfitting", selecting.selection_overfitting, per=("fold", "strategy"), inputs={"ranking": "ranking"}),
     Node("strategy_evaluation", evaluating.strategy_evaluation, per=("fold", "strategy"), inputs={**ROWS, "ranking": "ranking"},
          axes={"strategy": "strategy"}, settings=MONEY, evaluates="test", trials=1),
@@ -97,15 +100,17 @@ NODES = (
     Node("hindsight", modelling.hindsight, per=("fold",), inputs=ROWS, settings=TRADING),
     # everything the report says that does not depend on the run that asks for it
     Node("label", reporting.data_label, files={"truth_files": "truth"}),
+    Node("stated_gaps", stated_gaps, inputs={"reports": "outrights.report"},
+         files={"flow_files": "flow", "statistics_files": "statistics", "definition_files": "definitions", "condition_files": "conditions"}),
     Node("data_report_content", data_reporting.data_report, libraries=("matplotlib", "scipy"),
          inputs={"parts": "outrights", "rolled": "rolled", "coverage": "gaps.coverage", "sanitised": "sanitised",
-                 "feature_set": "feature_set", "table": "folds", "label": "label"},
+                 "feature_set": "feature_set", "table": "folds", "label": "label", "stated": "stated_gaps"},
          settings={"contract": "instrument.contract", "session": "instrument.session"}),
     Node("report_content", reporting.fold_report_content, per=("fold",), axes={"fold": "fold"},
          inputs={"parts": "outrights", "rolled": "rolled", "gaps": "gaps", "sanitised": "sanitised", "feature_set": "feature_set", "table": "folds",
                  "normalised": "normalised", "rankings": "ranking", "selections": "overfitting", "strategy_models": "strategy_evaluation", "policies": "policy",
                  "policy_models": "policy_evaluation", "linear": "linear_evaluation", "benchmarks": "benchmark_evaluation",
-                 "hindsight": "hindsight", "label": "label"},
+                 "hindsight": "hindsight", "label": "label", "stated": "stated_gaps"},
          settings={**MONEY, "strategies": "sweep.strategies"}),
     Node("pooled", pooling.pooled_folds, inputs={"documents": "report_content.document"}, libraries=("scipy",)),
 )  # fmt: skip

@@ -51,6 +51,8 @@ def finish_data(graph: Graph, settings: Settings, store: Store, record: RunRecor
     """Write the data report, compared with the set reported before, into the run's folder; return its path."""
     task, feature_set = graph[DATA_CONTENT], graph[FEATURE_SET].key
     content = artefacts.read_parts(store.verified(task.key), task.kind)
+    for line in content.document["stated_gaps"]:
+        record.append("warning", text=line)
     names = [entry["name"] for entry in content.document["features"]]
     published = PublishedSets.of(store, settings.instrument.root, names)
     path = record.folder / DATA_PAGE

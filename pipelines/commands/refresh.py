@@ -99,7 +99,7 @@ def _computer(
         from pipelines.record.looks import LookKeeper
         from pipelines.storage.store_upkeep import kept_up
 
-        keeper = LookKeeper(graph, store, settings.instrument.root, {}, record.run)  # nothing of a refresh is a look
+        keeper = LookKeeper(graph, store, settings.instrument.root, record.run)  # nothing of a refresh is a look
         asked = Request(settings, (), "", graph, graph, keeper, record, options.quiet, started)
         with kept_up(store, settings, {task.key: task.node.name for task in graph.tasks}, record.append):
             run_graph(asked, lambda outcomes: None)

@@ -16,6 +16,7 @@ from loaders.layouts import BAR_SCHEMAS
 from loaders.partitions import PARTITION_RECORDS
 from loaders.roll import RollSettings
 from loaders.sessions import SessionRule
+from loaders.sessions_calendar import require_own_clock
 from pipelines.config.setting_values import require_path
 from pipelines.errors import UsageError
 from pipelines.execution.cluster_settings import ClusterOptions, is_address
@@ -33,6 +34,7 @@ NO_TRADES = "none"
 WALK_FORWARD = "walk_forward"
 INTERVALS = tuple(schema.removeprefix("ohlcv-") for schema in BAR_SCHEMAS)
 MOST_WORKERS = 4096
+FACTS = ("tick_size", "multiplier", "currency", "calendar", "expires")  # of the instrument's file and of definitions
 _SYMBOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,31}")
 CLUSTERS = ("serial", "threads", "processes", "cuda")
 
@@ -56,7 +58,8 @@ class LimitSettings:
 class InstrumentSettings:
     """One root: what a contract is worth, what trading it costs, when it trades, how it rolls, what its data may be.
 
-    `bars` are the rules of layer 1, `limits` the bounds of layers 2 to 4.
+    `bars` are the rules of layer 1, `limits` the bounds of layers 2 to 4. `accept_differences` names the facts (FACTS) that the
+    definitions beside the data may state otherwise.
     """
 
     root: str
@@ -66,13 +69,26 @@ class InstrumentSettings:
     roll: RollSettings
     bars: BarRules
     limits: LimitSettings = field(default_factory=LimitSettings)
+    accept_differences: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse names and amounts that no exchange has, and two ticks: one checks prices, one prices slippage."""
+        """Refuse names and amounts that no exchange has, and two ticks: one checks prices, one prices slippage.
+
+        Two names too: the root chooses the data, the symbol says whose tick and multiplier these are.
+        """
         names = {"root": self.root, "contract.symbol": self.contract.symbol, "contract.currency": self.contract.currency}
         for name, text in names.items():
             if not _SYMBOL.fullmatch(text):
                 raise ValueError(f"instrument.{name} is {text!r}, must be letters and digits, as the exchange writes it")
+        if self.contract.symbol != self.root:
+            raise ValueError(
+                f"instrument.contract.symbol is {self.contract.symbol}, but instrument.root is {self.root}: the data of one "
+                f"would be priced as the other; choose instrument={self.root}, or give both in a file of your own"
+            )
+        require_own_clock(self.session)
+        for fact in self.accept_differences:
+            if fact not in FACTS:
+                raise ValueError(f"instrument.accept_differences: {fact!r} is no fact; known are {', '.join(FACTS)}")
         for name, amounts in (("contract", self.contract), ("costs", self.costs)):
             for part, amount in vars(amounts).items():
                 if isinstance(amount, float) and amount > MOST_MONEY:

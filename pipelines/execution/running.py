@@ -101,7 +101,7 @@ def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
     store = open_store(settings)
     found = selected(opened, select, part, text, store)
     record = RunRecord.begin(store, request_facts(options, opened, found.folds, text, arguments))
-    keeper = LookKeeper(found.whole, store, settings.instrument.root, opened.files, record.run)
+    keeper = LookKeeper(found.whole, store, settings.instrument.root, record.run)
     return Request(
         opened.settings, found.folds, text, found.whole, found.graph, keeper, record, options.quiet, started, report,
         found.rest, found.foreseen,

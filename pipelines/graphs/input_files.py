@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.features.selection import ORDER_FLOW
+from loaders.batch import CONDITION
 from loaders.errors import DamagedFileError, DataError
 from loaders.files import DataFile, list_any_files, list_data_files
 from loaders.layouts import BAR_SECONDS, BARS, DEFINITIONS, MBP_10, STATISTICS, TBBO, TRADE_SCHEMAS, TRADES
@@ -19,7 +20,7 @@ from pipelines.keying import keys
 FILE_AXES = {"file": "bars", "flow_file": "flow"}  # axes whose values count the files of a group; any group is one too
 FLOW_SCHEMAS = (MBP_10, TBBO, TRADES)
 DBN_GROUPS = ("bars", "trades", "definitions", "statistics", "flow")
-GROUPS = (*DBN_GROUPS, "exogenous", "roll_schedule", "truth")
+GROUPS = (*DBN_GROUPS, "conditions", "exogenous", "roll_schedule", "truth")
 WHOLE: tuple[Partition | None, ...] = (None,)
 
 
@@ -48,7 +49,7 @@ def input_files(settings: Settings, groups: Collection[str] = GROUPS) -> Mapping
     listed = _listed(settings, groups)
     if "bars" in groups:
         _check_bar_seconds(settings, listed)
-    truth = Path(settings.data) / "truth.json"
+    truth, conditions = (Path(settings.data) / name for name in ("truth.json", CONDITION))
     records = settings.load.partition_records
     found: dict[str, Callable[[], tuple[InputFile, ...]]] = {
         "bars": lambda: tuple(_hashed(one.path, _pieces(one.path, records)) for one in listed if one.kind == BARS and not made),
@@ -56,6 +57,7 @@ def input_files(settings: Settings, groups: Collection[str] = GROUPS) -> Mapping
         "definitions": lambda: tuple(_hashed(one.path) for one in listed if one.kind == DEFINITIONS),
         "statistics": lambda: tuple(_hashed(one.path) for one in listed if one.schema == STATISTICS),
         "flow": lambda: tuple(_hashed(path) for path in _flow_files(listed, settings.features.include)),
+        "conditions": lambda: (_hashed(conditions),) if conditions.is_file() else (),
         "exogenous": lambda: tuple(_exogenous_file(one.path) for one in settings.exogenous),
         "roll_schedule": lambda: _roll_schedule(settings),
         "truth": lambda: (_hashed(truth),) if truth.is_file() else (),

@@ -71,12 +71,13 @@ class Node:
     a Partition its piece. `per` lists the node's axes: an input with the same axes is matched, an axis that only the input
     has is gathered into a list. `gate` is called with the artefact before it is written to the store and after it is read
     from it. `evaluates` names the rows a node looks at and `trials` how many things it tried there: a number, or the field of
-    its artefact that holds it. `modules` is the configuration key that names the user's modules it imports; their code is in
-    its key, and so is that of a value `package.module:name` of one of its axes. `narrowed` cuts a setting down to what the
-    node reads of it at its place, so that a change of the rest does not reach its key. `split` cuts the work: called with the
-    function's arguments it returns Parts, each computed by the function and stored under a key of its own content; what reads
-    the node gets a list. `exact`: its numbers come from exactly rounded operations in a fixed order (+ - * / and square roots,
-    numpy's sums and sorts), the same bits on every machine; the key of any other node also names what rounds here.
+    its artefact that holds it; `neutral` are parameters and fields of it that do not tell one look from another. `modules` is
+    the configuration key that names the user's modules it imports; their code is in its key, and so is that of a value
+    `package.module:name` of one of its axes. `narrowed` cuts a setting down to what the node reads of it at its place, so that
+    a change of the rest does not reach its key. `split` cuts the work: called with the function's arguments it returns Parts,
+    each computed by the function and stored under a key of its own content; what reads the node gets a list. `exact`: its
+    numbers come from exactly rounded operations in a fixed order (+ - * / and square roots, numpy's sums and sorts), the same
+    bits on every machine; the key of any other node also names what rounds here.
 
     `resources`, `retries` and `timeout_s` (seconds a try may take; 0 is no limit) say how it runs, never what it makes: they
     are not in its key. A timeout counts as TimeoutError. docs/flows.md says what each runner does about them. `pieces`: how
@@ -93,6 +94,7 @@ class Node:
     gate: Callable[[Any, str], None] | None = None
     evaluates: Literal["validation", "test"] | None = None
     trials: int | str = 0
+    neutral: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     modules: str = ""
     narrowed: Mapping[str, Callable[[Any, Mapping[str, int | str]], Any]] = field(default_factory=dict)

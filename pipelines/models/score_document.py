@@ -110,7 +110,7 @@ def _roll_due(published: CurrentSet, last: Any, settings: Settings) -> list[str]
         ]
     if rule.expires == LISTING:
         return []
-    expiry = int(expiry_days(np.array([last["expiry"]], dtype=np.int32), rule.expires)[0])
+    expiry = int(expiry_days(np.array([last["expiry"]], dtype=np.int32), rule.expires, settings.instrument.session)[0])
     left = expiry - int(day_numbers(np.array([last["session"]], dtype=np.int32))[0])
     return [f"roll due: {mine} stops trading in {left} days"] if left <= rule.days_before else []
 

@@ -149,13 +149,12 @@ def _request(
     text: str,
     folds: tuple[int, ...],
 ) -> Request:
-    keeper = LookKeeper(whole, fresh, settings.instrument.root, opened.files, record.run)
+    keeper = LookKeeper(whole, fresh, settings.instrument.root, record.run)
     return Request(opened.settings, folds, text, whole, graph, keeper, record, quiet, started)
 
 
 def _keep_looks(asked: Request) -> None:
-    """Looks count wherever they happened: changed code has looked at the rows once more."""
-    root, files = asked.keeper.root, [one.sha256 for group in asked.keeper.price_files() for one in group]
-    ledger = Ledger.of(asked.record.store, root)
-    for look in Ledger.of(asked.keeper.store, root).looks().values():
-        ledger.record(look, files)
+    """Looks count wherever they happened: where the results differ, the rows were looked at once more."""
+    ledger = Ledger.of(asked.record.store, asked.keeper.root)
+    for look in asked.keeper.ledger.looks().values():
+        ledger.record(look, asked.keeper.opened)

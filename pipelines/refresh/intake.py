@@ -13,6 +13,7 @@ from loaders.errors import DataError
 from loaders.files import list_any_files
 from loaders.layouts import BARS
 from loaders.records import open_dbn
+from loaders.stated_gaps import gap_facts, gap_sentences
 from pipelines.config.configuration import as_tree
 from pipelines.config.settings import WALK_FORWARD, Settings
 from pipelines.errors import RejectedDataError, UsageError
@@ -149,14 +150,16 @@ def _dbn_files(settings: Settings) -> list[Path]:
 
 
 def _fault(path: Path) -> str:
-    """Read a file to its end; say what is wrong with it, or ""."""
+    """Read a file to its end; say what is wrong with it, or "": damage, or a limit that cut its request short."""
     try:
-        for _ in open_dbn(path).chunks():
-            pass
+        file = open_dbn(path)
+        records = sum(len(chunk) for chunk in file.chunks())
     except DataError as error:
         return str(error)
     except OSError as error:
         return f"{path.name} cannot be read: {error.strerror or error}"
+    if file.metadata.limit and records >= file.metadata.limit:
+        return gap_sentences(path.name, gap_facts(file.metadata), records)[0]
     return ""
 
 

@@ -1,5 +1,6 @@
 """Node: everything the data report says of one data set, computed and drawn once."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ def data_report_content(
     edge: str | None = None,
     calendar: pd.DataFrame | None = None,
     has_flow: NDArray[np.bool_] | None = None,
+    stated_gaps: Sequence[str] = (),
 ) -> ReportContent:
     """Compute and draw the report of one data set.
 
@@ -42,7 +44,8 @@ def data_report_content(
     rejected records with session, role and rule. `rolls`: session, left, entered, volume_left, volume_entered. `train`: the
     row range (start, stop) that the others are compared with. `session_minutes` [n] count from the session's begin, `session`
     says when that is. `calendar`, where one is known, has a row a session with open or missing minutes: session, open,
-    missing. `has_flow` [n] marks the bars with measured order flow, where the features have it. Raises ReportError when a sum
+    missing. `has_flow` [n] marks the bars with measured order flow, where the features have it. `stated_gaps`:
+    sentences on what the source itself says is missing. Raises ReportError when a sum
     does not come out.
     """
     from pipelines.report.data_figures import draw_data_figures  # the plotting library: see report_content
@@ -55,6 +58,7 @@ def data_report_content(
         "format": FORMAT,
         "instrument": {name: plain(value) for name, value in instrument.items()},
         "edge": edge,
+        "stated_gaps": list(stated_gaps),
         "funnel": checked_funnel(funnel),
         "days": days,
         "coverage": coverage(days, calendar),

@@ -21,7 +21,7 @@ class Remark:
 
 def remarks(report: Mapping[str, Any]) -> list[Remark]:
     """Everything that is not as usual, most urgent first; empty when nothing stands out."""
-    return [*_changes(report), *_coverage(report), *_rejected(report), *_features(report)]
+    return [*map(Remark, report["stated_gaps"]), *_changes(report), *_coverage(report), *_rejected(report), *_features(report)]
 
 
 def _listed(items: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from kernels.features.flow_table import FLOW_FEATURES
 from loaders.outrights import OutrightBars
 from loaders.roll import RolledBars
 from loaders.sessions import SessionRule, session_minutes
+from loaders.stated_gaps import StatedGaps
 from pipelines.report.curves import nanoseconds
 from pipelines.report.data_content import data_report_content
 from pipelines.report.document import ReportContent
@@ -28,6 +29,7 @@ def data_report(
     feature_set: FeatureSet,
     table: FoldTable,
     label: dict[str, Any],
+    stated: StatedGaps,
     contract: Instrument,
     session: SessionRule,
 ) -> ReportContent:
@@ -53,6 +55,7 @@ def data_report(
         session={"turns_at": session.turns_at, "timezone": session.timezone},
         instrument=asdict(contract),
         edge=label["label"],
+        stated_gaps=stated.lines,
         calendar=coverage[["session", "open", "missing"]],
         has_flow=np.asarray(feature_set.has_flow)[recorded] if _has_flow_columns(feature_set.names) else None,
     )

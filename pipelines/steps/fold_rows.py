@@ -16,10 +16,14 @@ from validation.normalise import Normaliser, fit_normaliser, normalise
 
 @dataclass(frozen=True)
 class FoldTable:
-    """All folds of a feature set and their description for the report."""
+    """All folds of a feature set and their description for the report.
+
+    `opened`: the first price of each trade date (yyyymmdd), by which the ledger of looks knows the same rows again.
+    """
 
     folds: tuple[Fold, ...]
     reports: list[dict[str, object]]
+    opened: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,13 @@ def fold_table(feature_set: FeatureSet, settings: FoldSettings) -> FoldTable:
         )
         for fold in cut
     )
-    return FoldTable(folds, [fold_report(fold, times, settings) for fold in folds])
+    return FoldTable(folds, [fold_report(fold, times, settings) for fold in folds], _opened(feature_set.bars))
+
+
+def _opened(bars: pd.DataFrame) -> dict[str, float]:
+    """The open of the first bar with trades of each trade date: the same for bars of any length."""
+    first = bars[~bars["filled"].to_numpy()].drop_duplicates("session")
+    return {str(session): float(price) for session, price in zip(first["session"], first["open"], strict=True)}
 
 
 def _why_none_is_valid(feature_set: FeatureSet) -> str:

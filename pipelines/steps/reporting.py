@@ -14,6 +14,7 @@ from kernels.execution import Costs, Execution, Instrument
 from loaders.gaps_report import GapReport
 from loaders.outrights import OutrightBars
 from loaders.roll import RolledBars
+from loaders.stated_gaps import StatedGaps, few_lines
 from pipelines.report.content import report_content
 from pipelines.report.document import ReportContent
 from pipelines.report.sections import records
@@ -60,6 +61,7 @@ def fold_report_content(
     benchmarks: list[Evaluation],
     hindsight: float,
     label: dict[str, Any],
+    stated: StatedGaps,
     capital: float,
     contract: Instrument,
     costs: Costs,
@@ -89,7 +91,7 @@ def fold_report_content(
         costs=asdict(costs),
         execution=asdict(execution),
         edge=label["label"],
-        cautions=level_shifts(feature_set.bars, table.folds[fold].test, feature_set.return_limit),
+        cautions=[*few_lines(stated.lines), *level_shifts(feature_set.bars, table.folds[fold].test, feature_set.return_limit)],
     )
 
 

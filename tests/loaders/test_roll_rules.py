@@ -12,6 +12,7 @@ from loaders.outrights import OutrightBars
 from loaders.roll import RollSettings
 from loaders.roll_expiry import expiry_days, month_days
 from loaders.roll_settings import ADJUSTMENTS
+from loaders.sessions import SessionRule
 from tests.loaders.rolls import accepted, day, followed, known, part, random_market, rolled, shuffled
 
 THREE = {"ESH4": 9, "ESM4": 5, "ESU4": 1}
@@ -85,6 +86,42 @@ def test_expiries_are_those_of_the_exchange() -> None:
     assert expiry_days(gold, "first_notice").tolist() == dates("2013-11-29", "2024-11-29")
     assert expiry_days(np.array([202409], dtype=np.int32), "eighth_last_weekday").tolist() == dates("2024-09-19")
     assert month_days(np.array([202401, 202412], dtype=np.int32), 1, 15).tolist() == dates("2023-12-15", "2024-11-15")
+
+
+@pytest.mark.parametrize(("rule", "month", "last"), [
+    ("before_the_25th", 202112, "2021-11-19"),  # the 25th is Thanksgiving: four business days before it
+    ("before_the_25th", 202502, "2025-01-21"),  # Martin Luther King's day is the 20th, the 25th a Saturday
+    ("before_the_25th", 202401, "2023-12-19"),  # the 25th is Christmas
+    ("first_notice", 202106, "2021-05-28"),  # Memorial Day is the last weekday
+    ("first_notice", 202404, "2024-03-28"),  # Good Friday is
+    ("first_notice", 202201, "2021-12-31"),  # New Year's Day on a Saturday closes no Friday
+    ("third_friday", 202606, "2026-06-18"),  # Juneteenth
+    ("third_friday", 202706, "2027-06-17"),  # Juneteenth, kept on a Friday
+    ("third_friday", 200803, "2008-03-20"),  # Good Friday
+    ("third_last_weekday", 202405, "2024-05-29"),  # Memorial Day is the 27th: behind these three
+    ("eighth_last_weekday", 202412, "2024-12-19"),  # seven business days before the 31st, Christmas left out
+])  # fmt: skip
+def test_expiries_do_not_count_the_holidays_of_the_exchange(rule: str, month: int, last: str) -> None:
+    """T25 and dates the exchange announced: the last trading day or first notice of real contracts."""
+    calendars = ["nymex_energy", "comex_metals", "cme_equity", "cme_rates"]
+    found = [expiry_days(np.array([month], dtype=np.int32), rule, SessionRule(calendar=name)).tolist() for name in calendars]
+    assert found == [dates(last)] * 4, "all groups of the exchange have the same business days"
+
+
+def test_a_contract_is_left_before_the_holiday_that_moves_its_last_day() -> None:
+    """T25: two days before 2026-06-18, not before the Friday, the session follows the next contract."""
+    listed = [("ESM6", 202606, 20260618), ("ESU6", 202609, 20260918)]
+    market = part([*day("2026-06-15", ESM6=9, ESU6=1), *day("2026-06-16", ESM6=9, ESU6=1)], listed)
+    result = rolled(market, rule="calendar", expires="third_friday", days_before=2)
+    assert switches(result)[1:] == [(20260616, "ESU6", "calendar")]
+
+
+def test_days_of_the_users_own_are_holidays_too_and_always_open_has_no_others() -> None:
+    month = np.array([202606], dtype=np.int32)
+    rule = SessionRule(calendar="always", exceptions={"2026-06-18": "closed", "2026-06-17": "12:00"})
+    assert expiry_days(month, "third_friday", rule).tolist() == dates("2026-06-19")
+    closed = SessionRule(exceptions={"2026-06-18": "closed", "2026-06-17": "12:00"})
+    assert expiry_days(month, "third_friday", closed).tolist() == dates("2026-06-17")
 
 
 def test_open_interest_counts_from_its_arrival_not_from_the_day_it_is_about() -> None:

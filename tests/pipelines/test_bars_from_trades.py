@@ -10,7 +10,6 @@ from pipelines.execution.serial_runner import run_serial
 from pipelines.flow import flow_graph
 from pipelines.graphs.input_files import input_files
 from pipelines.graphs.planning import plan
-from pipelines.record.looks import LookKeeper
 from pipelines.storage import artefacts
 from pipelines.storage.store import Store
 from tests.loaders.dbn_builder import POINT, bars, mapping, metadata, ns, write
@@ -68,16 +67,14 @@ def test_the_series_is_made_of_the_trades_and_bars_in_the_folder_are_not_read(fo
     assert found == expected and set(series["contract"]) == {"ESH4"}
 
 
-def test_a_feature_set_and_gaps_come_of_them_and_looks_are_known_by_the_files_of_trades(folder):
-    value, graph = made(folder, "feature_set")
+def test_a_feature_set_and_gaps_come_of_them(folder):
+    value, _ = made(folder, "feature_set")
     assert len(value.features) > 270 and value.valid.any()
     gaps, _ = made(folder, "gaps")
     assert gaps.report["bars"] == len(value.bars)
     settings = load_settings([f"data={folder}", *WORDS])
     files = input_files(settings)
     assert files["bars"] == () and [file.path.name for file in files["trades"]] == ["trades.0.dbn.zst", "trades.1.dbn.zst"]
-    keeper = LookKeeper(graph, Store.open(folder.parent / "store"), "ES", files, "run")
-    assert keeper._checksums() == [file.sha256 for file in files["trades"]]
 
 
 def test_a_folder_without_trades_and_an_interval_without_a_schema_are_refused(tmp_path):

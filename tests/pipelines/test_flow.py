@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli import main
+from pipelines.record.records import read_records
 from pipelines.storage.store import Store
 
 
@@ -133,6 +134,26 @@ def test_looks_at_test_rows_are_counted_once_however_often_the_run_is_repeated(c
         return json.loads(Path(answer["report"]).with_suffix(".json").read_text())["ledger"]
 
     assert looks() == looks()
+
+
+def test_what_the_source_says_of_its_own_gaps_comes_first(capsys, serial_store, small_settings, small_sample, tmp_path):
+    """T24: on screen, in the record and on the first lines of both reports; only the reports are made anew."""
+    store, data = tmp_path / "store", tmp_path / "data"
+    shutil.copytree(serial_store, store)
+    shutil.copytree(small_sample, data)
+    (data / "condition.json").write_text('[{"date": "2024-03-05", "condition": "degraded"}]')
+    said = "condition.json: not every day is available in full: 2024-03-05 degraded"
+    words = ["run", "fold=0", f"store={store}", *small_settings, f"data={data}", "cluster=serial", "--quiet"]
+    assert main(words) == 0
+    assert f"  caution: {said}\n" in capsys.readouterr().out
+    record = read_records(Store(store))[-1]
+    run_ = [row["task"] for row in record["tasks"] if not row["cached"]]
+    assert sorted(run_) == ["data_report_content", "pooled", "report_content[fold=0]", "stated_gaps"]
+    lines = (store / "runs" / record["run"] / "record.jsonl").read_text().splitlines()
+    assert [json.loads(line)["text"] for line in lines if '"warning"' in line] == [said]
+    page = (store / "runs" / record["run"] / "data.html").read_text()
+    assert f'<ul class="notes"><li>{said}.</li>' in page
+    assert f'<p class="caution">{said}</p>' in (store / "runs" / record["run"] / "fold-0" / "report.html").read_text()
 
 
 def test_the_funnel_accounts_for_every_planted_fault(capsys, serial_store, small_settings, small_sample):

@@ -1,5 +1,7 @@
 """Configuration: typed, overridable, and an error for everything that is not exactly right."""
 
+import dataclasses
+
 import pytest
 
 from pipelines.config.configuration import CONFIGS, as_tree, build_settings, load_settings
@@ -14,6 +16,23 @@ def test_the_default_configuration_resolves_to_real_contracts():
     assert settings.instrument.contract.multiplier == 50.0
     assert settings.execution.fill == "next_open"
     assert settings.cluster == "processes"
+
+
+def test_a_default_that_stands_in_the_file_and_in_the_code_is_one_number():
+    """A run of the shipped file and a class made in Python cut the same folds, draw and train the same."""
+    settings = load_settings()
+
+    def otherwise(value, path):
+        for one in dataclasses.fields(value):
+            found = getattr(value, one.name)
+            made = one.default_factory() if one.default_factory is not dataclasses.MISSING else one.default
+            if dataclasses.is_dataclass(found):
+                yield from otherwise(found, f"{path}{one.name}.")
+            elif made is not dataclasses.MISSING and made != found:
+                yield f"{path}{one.name}"
+
+    assert [name for name in otherwise(settings, "") if not name.startswith("instrument.")] == []
+    assert settings.folds.purge_bars >= max(settings.training.linear.horizons), "as the docstring of FoldSettings asks"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ import time
 
 import numpy as np
 import pytest
+import zstandard
 
+from loaders.records import open_dbn
 from loaders.sample import write_sample
 from pipelines.cli import main
 from pipelines.config.configuration import load_settings
@@ -110,6 +112,26 @@ def test_missed_days_are_caught_up_to_the_same_set_as_day_by_day(inbox, days, ca
     assert once.pointer.current.feature_set == inbox.pointer.current.feature_set
     files = [one.store.manifest(one.pointer.current.feature_set)["files"] for one in (inbox, once)]
     assert files[0] == files[1]
+
+
+def test_a_file_that_reached_the_limit_of_its_request_is_refused_and_moved_away(inbox, capsys):
+    """T24: the rest of its day is missing, and the file itself says so."""
+    before = inbox.pointer
+    inbox.deliver(20240229)
+    path = inbox.path(20240229)
+    content = bytearray(zstandard.ZstdDecompressor().stream_reader(path.read_bytes(), read_across_frames=True).read())
+    file = open_dbn(path)
+    records = sum(len(chunk) for chunk in file.chunks())
+    at = 8 + 16 + 2 + 8 + 8  # the prefix, dataset, schema, start and end come before the limit
+    for limit, status in ((records, "poisoned"), (records + 1, "published")):
+        content[at : at + 8] = limit.to_bytes(8, "little")
+        path.write_bytes(zstandard.compress(bytes(content)))
+        code, answer = inbox.refresh(capsys)
+        assert (code, answer["status"]) == (3 if status == "poisoned" else 0, status)
+        if status == "poisoned":
+            assert answer["reasons"] == [
+                f"{path.name}: holds as many records as its request was limited to, {records:,}; what came after is missing"]
+            assert answer["set_aside"] and inbox.pointer == before
 
 
 def test_a_late_correction_recomputes_its_days_alone(inbox, capsys):

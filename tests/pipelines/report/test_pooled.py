@@ -109,14 +109,14 @@ def test_folds_that_overlap_are_not_pooled(tmp_path):
 
 
 def test_a_look_that_two_folds_share_counts_once(tmp_path):
-    ledger, files = Ledger.of(Store.open(tmp_path), "ES"), ["aa"]
+    ledger, opened = Ledger.of(Store.open(tmp_path), "ES"), {"20240301": 5000.0}
     months = [dict.fromkeys(("validation", "test"), (f"2024-0{month}-01", f"2024-0{month}-28")) for month in (3, 4)]
     wide = ("2024-03-20", "2024-04-10")
-    ledger.record(Look("k1", "t", "test", 1, "r", *wide, data_name(files)), files)
-    ledger.record(Look("k2", "t", "test", 3, "r", *months[1]["test"], data_name(files)), files)
-    ledger.record(Look("k3", "t", "validation", 50, "r", *months[0]["validation"], data_name(files)), files)
-    assert [ledger.summary(month, files)["test_trials"] for month in months] == [1, 4]
-    both = ledger.pooled(months, files)
+    ledger.record(Look("k1", "k1", "t", "test", 1, "r", *wide, data_name(opened)), opened)
+    ledger.record(Look("k2", "k2", "t", "test", 3, "r", *months[1]["test"], data_name(opened)), opened)
+    ledger.record(Look("k3", "k3", "t", "validation", 50, "r", *months[0]["validation"], data_name(opened)), opened)
+    assert [ledger.summary(month, opened)["test_trials"] for month in months] == [1, 4]
+    both = ledger.pooled(months, opened)
     assert (both["test_looks"], both["test_trials"], both["validation_trials"]) == (2, 4, 50)
 
 

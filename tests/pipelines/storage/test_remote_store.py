@@ -25,7 +25,7 @@ from pipelines.storage.remote_files import RemoteFiles
 from pipelines.storage.remote_store import RemoteStore
 from pipelines.storage.store_leases import LEASE_SECONDS, held
 from pipelines.storage.store_opening import store_at
-from tests.pipelines.record.test_ledger import FILES, RANGES, look
+from tests.pipelines.record.test_ledger import OPENED, RANGES, look
 from tests.pipelines.storage import store_writer
 from tests.pipelines.storage.bucket import running_bucket
 from tests.pipelines.storage.store_writer import Numbered, is_whole, key_of, numbered, publish
@@ -250,8 +250,8 @@ def test_references_ledger_and_published_sets_are_shared(make):
     second.remember("node", {"key": key_of(2)})
     assert [row["key"] for row in first.remembered("node")] == [key_of(2), key_of(1)]
     for store, key in ((first, "k1"), (second, "k2"), (first, "k2")):
-        Ledger.of(store, "ES").record(look(key), FILES)
-    assert Ledger.of(second, "ES").summary(RANGES, FILES)["test_looks"] == 2
+        Ledger.of(store, "ES").record(look(key), OPENED)
+    assert Ledger.of(second, "ES").summary(RANGES, OPENED)["test_looks"] == 2
     for store, name in ((first, "a"), (second, "b"), (first, "c")):
         PublishedSets.of(store, "ES", ["ret_1"]).record(PublishedSet(f"set {name}", key_of(1), f"run {name}"))
     assert [row.feature_set for row in PublishedSets.of(second, "ES", ["ret_1"]).sets()] == ["set a", "set b", "set c"]
