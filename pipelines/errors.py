@@ -56,7 +56,7 @@ class StoreError(WalkfoldError):
 
 
 class CorruptArtefactError(StoreError):
-    """An artefact's bytes differ from its manifest; it has been moved aside."""
+    """An artefact's bytes differ from its manifest, or its gate refuses what was read; it has been moved aside."""
 
     def __init__(self, message: str, key: str = "") -> None:
         super().__init__(message, key)

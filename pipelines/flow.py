@@ -19,6 +19,7 @@ from pipelines.graphs.flow_table import Flow
 from pipelines.graphs.graph import Graph, build_graph
 from pipelines.graphs.input_files import FILE_AXES, GROUPS, InputFile, hashed_file, input_files
 from pipelines.graphs.planning import plan
+from pipelines.graphs.reading import read_task
 from pipelines.nodes import BENCHMARKS, NODES
 from pipelines.storage.store import Store
 from pipelines.storage.store_leases import held
@@ -179,14 +180,12 @@ def fold_count(opened: OpenFlow, store: Store) -> int:
 
 def known_fold_count(graph: Graph, store: Store) -> int | None:
     """Return how many folds the data has where the store knows it; computes nothing."""
-    from pipelines.storage import artefacts
-
     if "folds" not in graph:
         return None
     task = graph["folds"]
     if store.manifest(task.key) is None:
         return None
-    return len(artefacts.read_parts(store.verified(task.key), task.kind).folds)
+    return len(read_task(store, task).folds)
 
 
 def require_folds(folds: Sequence[int], count: int | None) -> None:

@@ -42,18 +42,19 @@ def execute(options: Options) -> int:
 
 
 def _scored(store: Store, promoted: Any, published: Any, settings: Settings) -> dict[str, Any]:
+    from pipelines.graphs.reading import read_artefact
     from pipelines.models.score_document import score_document
     from pipelines.models.scored_code import require_same
     from pipelines.models.scoring import Terms, score
+    from pipelines.steps.boundaries import FEATURE_SET
     from pipelines.steps.feature_set import FeatureSet
-    from pipelines.storage import artefacts
     from pipelines.storage.store_leases import held
 
     require_same(store, promoted.run, promoted.kind, promoted.model, promoted.code)
     run = build_settings(promoted.configuration)
     terms = Terms(run.instrument.contract, run.instrument.costs, run.execution, run.capital)
     with held(store, [published.feature_set, *promoted.artefacts.values()]):
-        feature_set = artefacts.read_parts(store.verified(published.feature_set), FeatureSet)
+        feature_set = read_artefact(store, published.feature_set, FeatureSet, FEATURE_SET)
         scored = score(store, promoted, feature_set, terms)
         return score_document(promoted, published, feature_set, scored, terms, settings)
 

@@ -25,6 +25,7 @@ from pipelines.execution.machine import executor_of
 from pipelines.execution.preflight import check_executor
 from pipelines.execution.serial_runner import run_serial
 from pipelines.execution.task_execution import Outcome
+from pipelines.feature_sets import note_use
 from pipelines.flow import OpenFlow, fold_count, known_fold_count, open_flow, require_folds
 from pipelines.graphs.graph import Graph
 from pipelines.graphs.partial import Part, cut, require_inputs
@@ -194,6 +195,7 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
     note_code(asked.graph, keeper.store)
     for attempt in range(DAMAGE_RETRIES + 1):
         planned = plan(asked.graph, keeper.store)
+        note_use(keeper.store, asked.graph, asked.whole)
         record.append("planned", **plan_facts(planned))
         waiting = [row for row in planned if not row.cached]
         with shown([row.task.name for row in waiting], asked.quiet) as progress:

@@ -25,13 +25,13 @@ from pipelines.graphs.graph import Source, Task
 from pipelines.graphs.node import Retries
 from pipelines.graphs.part_keys import part_key, part_list, part_schema
 from pipelines.graphs.parts import Part, PartList
+from pipelines.graphs.reading import read_artefact
 from pipelines.record.outputs import output_digest
 from pipelines.record.redaction import Redactor, current
 from pipelines.storage import artefacts
 from pipelines.storage.store import Store
 from pipelines.storage.store_leases import held
 
-AFTER_READ = "after a cache read"
 BEFORE_WRITE = "before a cache write"
 FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 
@@ -197,14 +197,7 @@ def _load(store: Store, source: Source | tuple[Source, ...]) -> Any:
     if source.parts:
         listed = artefacts.read_parts(store.verified(source.key), PartList)
         return [_load(store, replace(source, key=str(key), parts=False)) for key in listed.table["key"]]
-    field = source.field
-    folder = store.verified(
-        source.key, (lambda name: artefacts.belongs_to(field, name)) if field else (lambda name: True)
-    )
-    value = artefacts.read_parts(folder, source.kind, source.field)
-    if source.gate is not None and source.field is None:
-        source.gate(value, AFTER_READ)
-    return value
+    return read_artefact(store, source.key, source.kind, source.gate, source.field)
 
 
 def _publish(store: Store, assignment: Assignment, value: Any, machine: Machine) -> None:

@@ -13,12 +13,13 @@ from typing import Any
 
 from pipelines.config.configuration import nearest
 from pipelines.errors import StoreError, UsageError
+from pipelines.graphs.reading import Gate, read_artefact
 from pipelines.models.scored_code import LINEAR, POLICY, STRATEGY, code_of_tasks, codes_of_run, require_same
 from pipelines.record.job_records import JOBS
 from pipelines.record.records import read_records
+from pipelines.steps.boundaries import FEATURE_SET
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.sweeping import StrategyRanking
-from pipelines.storage import artefacts
 from pipelines.storage.store import Store
 from training.folds import Fold
 
@@ -69,12 +70,15 @@ def read_promoted(store: Store, name: str) -> Promoted:
 
 
 def promote(store: Store, new: Promoted) -> Promoted | None:
-    """Make a model the current one; return the one before it."""
+    """Make a model the current one; return the one before it. The same model again keeps what was before it."""
     try:
         before: Promoted | None = read_promoted(store, new.name)
     except (UsageError, StoreError):
         before = None
-    document = {"current": asdict(new), "previous": asdict(before) if before else None}
+    previous = asdict(before) if before else None
+    if before and (before.run, before.fold, before.model) == (new.run, new.fold, new.model):
+        previous = json.loads(store.files.read(_path(new.name)) or b"{}").get("previous")
+    document = {"current": asdict(new), "previous": previous}
     store.files.write(_path(new.name), json.dumps(document, indent=1).encode())
     line = {name: getattr(new, name) for name in ("at", "run", "fold", "model", "beats_flat", "anyway")}
     store.files.append(f"promoted/{new.name}.history.jsonl", json.dumps(line))
@@ -91,7 +95,7 @@ def find_model(store: Store, run: str, model: str, fold: int | None, name: str, 
     number = _fold(record, tasks, fold)
     kind, wanted = _tasks_of(model, number, tasks)
     fold_rows: Fold = _read(store, tasks, f"fold[fold={number}]", Fold)
-    bars = _field(store, tasks, "feature_set", FeatureSet, "bars")
+    bars = _read(store, tasks, "feature_set", FeatureSet, "bars", FEATURE_SET)
     best, start = _combination(store, tasks, wanted[0], model) if kind == STRATEGY else ({}, 0)
     beats, words = _judged(store, record["run"], number, model)
     if not beats and not anyway:
@@ -108,7 +112,7 @@ def find_model(store: Store, run: str, model: str, fold: int | None, name: str, 
     return Promoted(
         name=name, run=record["run"], fold=number, model=model, kind=kind, parameters=best, start=start,
         since=bars["ts_event"].iloc[fold_rows.test[0]].isoformat(), artefacts={task: tasks[task] for task in wanted},
-        feature_set=tasks["feature_set"], names=list(_field(store, tasks, "feature_set", FeatureSet, "names")),
+        feature_set=tasks["feature_set"], names=list(_read(store, tasks, "feature_set", FeatureSet, "names", FEATURE_SET)),
         configuration=record["configuration"], beats_flat=beats, words=words, anyway=anyway, at=at,
         code=code, data_code=codes_of_run(store, tasks),
     )  # fmt: skip
@@ -151,10 +155,10 @@ def _tasks_of(model: str, fold: int, tasks: Mapping[str, str]) -> tuple[str, lis
 
 
 def _combination(store: Store, tasks: Mapping[str, str], task: str, model: str) -> tuple[dict[str, float], int]:
-    best = dict(_field(store, tasks, task, StrategyRanking, "best"))
+    best = dict(_read(store, tasks, task, StrategyRanking, "best"))
     if not best:
         raise UsageError(f"{model}: no combination had a defined value on the validation rows, so there is nothing to promote")
-    return best, int(_field(store, tasks, task, StrategyRanking, "start"))
+    return best, int(_read(store, tasks, task, StrategyRanking, "start"))
 
 
 def _judged(store: Store, run: str, fold: int, model: str) -> tuple[bool, str]:
@@ -168,16 +172,12 @@ def _judged(store: Store, run: str, fold: int, model: str) -> tuple[bool, str]:
         return False, "not judged by a report of this run"
 
 
-def _read(store: Store, tasks: Mapping[str, str], task: str, kind: Any) -> Any:
+def _read(
+    store: Store, tasks: Mapping[str, str], task: str, kind: Any, only: str | None = None, gate: Gate | None = None
+) -> Any:
     if task not in tasks or store.manifest(tasks[task]) is None:
         raise UsageError(f"{task} of the run is no longer in the store, or never was; run the fold again")
-    return artefacts.read_parts(store.verified(tasks[task]), kind)
-
-
-def _field(store: Store, tasks: Mapping[str, str], task: str, kind: Any, field: str) -> Any:
-    if task not in tasks or store.manifest(tasks[task]) is None:
-        raise UsageError(f"{task} of the run is no longer in the store, or never was; run the fold again")
-    return artefacts.read_parts(store.verified(tasks[task], lambda name: artefacts.belongs_to(field, name)), kind, field)
+    return read_artefact(store, tasks[task], kind, gate, only)
 
 
 def _path(name: str) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 from pipelines.graphs.graph import Graph, Task
 from pipelines.graphs.input_files import GROUPS, InputFile
+from pipelines.graphs.reading import read_task
 from pipelines.record.ledger import Instants, Ledger, Look, data_name
-from pipelines.storage import artefacts
 from pipelines.storage.store import Store
 
 FOLDS = "folds"
@@ -61,7 +61,7 @@ class LookKeeper:
         """Return the first and last bar of a fold's validation and test rows, read once from the folds artefact."""
         if fold not in self._ranges:
             task = self.graph[FOLDS]
-            table = artefacts.read_parts(self.store.verified(task.key), task.kind)
+            table = read_task(self.store, task)
             for entry in table.reports:
                 self._ranges[int(entry["index"])] = {rows: (entry[rows]["first"], entry[rows]["last"]) for rows in ROWS}
         return self._ranges[fold]
@@ -70,7 +70,7 @@ class LookKeeper:
         """Return how many things the task tried: the table of nodes says it, or names the field that holds it."""
         if isinstance(task.node.trials, int):
             return task.node.trials
-        value: Any = artefacts.read_parts(self.store.verified(task.key), task.kind, task.node.trials)
+        value: Any = read_task(self.store, task, task.node.trials)
         return int(value)
 
     def price_files(self) -> list[tuple[InputFile, ...]]:

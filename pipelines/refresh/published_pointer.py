@@ -95,9 +95,11 @@ def current_set(store: Store, name: str) -> CurrentSet:
 
 
 def publish(store: Store, name: str, new: CurrentSet) -> Pointer:
-    """Make a set the current one; the set until now becomes the previous one."""
+    """Make a set the current one; the set until now becomes the previous one, unless it is the same computed anew."""
     before = read_pointer(store, name)
-    return _switch(store, name, replace(before, current=new, previous=before.current), "published")
+    same = before.current is not None and before.current.feature_set == new.feature_set
+    previous = before.previous if same else before.current
+    return _switch(store, name, replace(before, current=new, previous=previous), "published")
 
 
 def renamed(store: Store, name: str, same: CurrentSet) -> None:

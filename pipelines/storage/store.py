@@ -148,12 +148,19 @@ class Store:
         return folder
 
     def remember(self, task: str, reference: Mapping[str, Any]) -> None:
-        """Note the key of a task and what it was made of, newest first; only the last REMEMBERED are kept."""
+        """Note the key of a task and what it was made of as the one that was made or used last.
+
+        The last REMEMBERED are kept, and the last of each instrument.
+        """
         others = [one for one in self.remembered(task) if one.get("key") != reference["key"]]
-        self.files.write(_reference(task), json.dumps([reference, *others][:REMEMBERED]).encode())
+        kept = [reference, *others][:REMEMBERED]
+        for one in others[REMEMBERED - 1 :]:
+            if root_of(one) not in map(root_of, kept):
+                kept.append(one)
+        self.files.write(_reference(task), json.dumps(kept).encode())
 
     def remembered(self, task: str) -> list[dict[str, Any]]:
-        """Return what `remember` noted, newest first; nothing where the file is missing or damaged."""
+        """Return what `remember` noted, the last made or used first; nothing where the file is missing or damaged."""
         try:
             references = json.loads(self.files.read(_reference(task)) or b"")
         except ValueError:
@@ -242,6 +249,13 @@ class Store:
             mine = len(parts) == 3 and parts[0].endswith(f".{socket.gethostname()}")
             if mine and parts[1].isdigit() and not is_alive(int(parts[1])):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def root_of(reference: Mapping[str, Any]) -> str:
+    """Return the instrument's root that a remembered artefact was made with, "" where its node was not told."""
+    parts = reference.get("parts")
+    configuration = parts.get("configuration") if isinstance(parts, dict) else None
+    return str(configuration.get("root", "")) if isinstance(configuration, dict) else ""
 
 
 def _reference(task: str) -> str:
