@@ -1,4 +1,4 @@
-"""What is called the last or the current one follows use: a run that finds everything in the store counts as one that computes."""
+"""The last or current one of anything follows use: a run that finds all it needs in the store counts as one that computes."""
 
 import dataclasses
 import json
@@ -47,7 +47,10 @@ WANTED = ("exogenous", "feature_days", "feature_set")
 KEPT = tuple(node for node in NODES if node.name in WANTED)
 KEPT = tuple(Node(**{{**vars(node), "inputs": {{a: b for a, b in node.inputs.items() if a != "flow"}}}}) for node in KEPT)
 FLOW = Flow(
-    nodes=(Node("bars", bars, files={{"path": "table"}}), *KEPT, Node("counted", counted, inputs={{"feature_set": "feature_set.bars"}})),
+    nodes=(
+        Node("bars", bars, files={{"path": "table"}}), *KEPT,
+        Node("counted", counted, inputs={{"feature_set": "feature_set.bars"}}),
+    ),
     files={{"table": lambda settings: [Path("bars.parquet")]}},
 )
 '''
@@ -79,20 +82,21 @@ def constant_of(store: str, **which: str) -> float:
     return float(np.unique(np.asarray(opened.features)[np.asarray(opened.valid)]).item())
 
 
-def test_T02_after_a_cached_run_its_set_opens(run):
+def test_t02_after_a_cached_run_its_set_opens(run):
+    """T02."""
     assert constant_of(run(5.0)) == 3.0
     assert constant_of(run(1.0)) == 1.0
     assert constant_of(run(5.0)) == 3.0
 
 
-def test_T02_a_run_that_only_reads_the_set_uses_it_and_one_that_does_not_leaves_it(run):
+def test_t02_a_run_that_only_reads_the_set_uses_it_and_one_that_does_not_leaves_it(run):
     run(5.0)
     run(1.0)
     assert constant_of(run(5.0, "only=counted")) == 3.0
     assert constant_of(run(1.0, "only=bars")) == 3.0
 
 
-def test_T02_of_two_instruments_the_named_one_opens_or_a_refusal_lists_both(run):
+def test_t02_of_two_instruments_the_named_one_opens_or_a_refusal_lists_both(run):
     run(5.0)
     store = run(1.0, "instrument=NQ")
     assert (constant_of(store, instrument="ES"), constant_of(store, instrument="NQ")) == (3.0, 1.0)
