@@ -10,6 +10,7 @@ from pipelines.errors import CorruptArtefactError
 from pipelines.graphs.reading import read_artefact
 from pipelines.keying.keys import digest
 from pipelines.report.document import ReportContent
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store import Store
 
 
@@ -51,7 +52,7 @@ class PublishedSets:
         found = []
         for line in self.store.files.lines(self.name):
             try:
-                found.append(PublishedSet(**json.loads(line)))
+                found.append(PublishedSet(**json_value(line)))
             except (ValueError, TypeError):
                 continue
         return found

@@ -10,6 +10,7 @@ from pipelines.config.configuration import build_settings, load_settings
 from pipelines.config.settings import Settings
 from pipelines.errors import ExitCode
 from pipelines.record.job_records import begin, code_of, end
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store import Store
 from pipelines.storage.store_opening import existing_store
 
@@ -64,7 +65,7 @@ def _keep(store: Store, name: str, document: dict[str, Any]) -> None:
     store.files.write(f"scores/{name}.json", json.dumps(document, indent=1).encode())
     lines = store.files.lines(f"scores/{name}.jsonl")
     try:
-        last = json.loads(lines[-1]) if lines else {}
+        last = json_value(lines[-1]) if lines else {}
     except ValueError:
         last = {}
     if any(last.get(key) != document[key] for key in SAME):

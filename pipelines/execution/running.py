@@ -18,6 +18,7 @@ from pipelines.errors import (
     StoreError,
     UsageError,
     WalkfoldError,
+    said,
 )
 from pipelines.execution.cluster import connected, described, gpu_refusal, performance_report, report_refusal
 from pipelines.execution.cluster_settings import is_address
@@ -148,13 +149,14 @@ class Recorded:
 def recorded(asked: Request) -> Iterator[None]:
     """Whatever ends the run badly stands in its record; a store that cannot be written is told as such."""
     store = asked.keeper.store
-    tasks = {task.key: task.node.name for task in asked.graph.tasks}
+    used = {name for task in asked.graph.tasks for name in (task.name, *task.upstream)}  # a part reads what it does not make
+    tasks = {task.key: task.node.name for task in asked.whole.tasks if task.name in used}
     try:
         with kept_up(store, asked.settings, tasks, asked.record.append):
             yield
     except OSError as error:
         unwritten = StoreError(
-            f"cannot write the record, ledger or report of the run below {store.location}: {error.strerror or error}; "
+            f"cannot write the record, ledger or report of the run below {store.location}: {said(error)}; "
             "free space there or choose another store with store=DIR"
         )
         end_badly(asked.record, unwritten, asked.seconds)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.calibration import Calibration
-from pipelines.errors import CorruptArtefactError, StoreError
+from pipelines.errors import CorruptArtefactError, StoreError, said
 from pipelines.execution.interrupts import go_on, require_no_interrupt
 from pipelines.execution.machine import PARAMETER, Machine, facts_of, kept
 from pipelines.execution.measuring import Stopwatch, device_bytes, noted_warnings, peak_bytes, restart_peaks
@@ -221,7 +221,7 @@ def _write(
     except OSError as error:
         # numpy reports a short write without an errno, so the disk itself is asked too
         full = error.errno == errno.ENOSPC or shutil.disk_usage(store.root).free < FULL_DISK
-        reason = "the disk is full" if full else str(error.strerror or error)
+        reason = "the disk is full" if full else said(error)
         raise StoreError(
             f"{task}: cannot write its artefact to the store {store.location}: {reason}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"

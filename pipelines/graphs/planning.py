@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.graphs.graph import Graph, Task
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store import Store
 
 MOST_NAMED = 3  # changed definitions in the reason of a plan
@@ -31,7 +32,7 @@ def note_code(graph: Graph, store: Store) -> None:
 def definitions(store: Store, digest: str) -> dict[str, str]:
     """Return the definitions behind a hash of code that `note_code` kept; nothing where they are not known."""
     try:
-        found = json.loads(store.files.read(f"code/{digest}.json") or b"")
+        found = json_value(store.files.read(f"code/{digest}.json"))
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

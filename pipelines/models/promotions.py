@@ -20,6 +20,7 @@ from pipelines.record.records import read_records
 from pipelines.steps.boundaries import FEATURE_SET
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.sweeping import StrategyRanking
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store import Store
 from training.folds import Fold
 
@@ -64,7 +65,7 @@ def read_promoted(store: Store, name: str) -> Promoted:
     if data is None:
         raise UsageError(f"no model is promoted as {name} in the store {store.location}; run `pipeline promote RUN MODEL`")
     try:
-        return Promoted(**json.loads(data)["current"])
+        return Promoted(**json_value(data)["current"])
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{_path(name)} in the store {store.location} is damaged ({error}); promote a model again") from None
 
@@ -77,7 +78,7 @@ def promote(store: Store, new: Promoted) -> Promoted | None:
         before = None
     previous = asdict(before) if before else None
     if before and (before.run, before.fold, before.model) == (new.run, new.fold, new.model):
-        previous = json.loads(store.files.read(_path(new.name)) or b"{}").get("previous")
+        previous = json_value(store.files.read(_path(new.name)) or b"{}").get("previous")
     document = {"current": asdict(new), "previous": previous}
     store.files.write(_path(new.name), json.dumps(document, indent=1).encode())
     line = {name: getattr(new, name) for name in ("at", "run", "fold", "model", "beats_flat", "anyway")}
@@ -165,7 +166,7 @@ def _judged(store: Store, run: str, fold: int, model: str) -> tuple[bool, str]:
     """Whether the run's report says that a model beats flat, and its words; a model that no report judged does not."""
     store.pull("runs", "report.json")
     try:
-        report = json.loads((store.root / "runs" / run / f"fold-{fold}" / "report.json").read_bytes())
+        report = json_value((store.root / "runs" / run / f"fold-{fold}" / "report.json").read_bytes())
         mine = next(row for row in report["verdict"]["models"] if row["model"] == model)
         return bool(mine["beats_flat"]), str(mine["words"])
     except (OSError, ValueError, KeyError, TypeError, StopIteration):

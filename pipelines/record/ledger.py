@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pipelines.keying.keys import digest
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store import Store
 
 Instants = tuple[str, str]
@@ -52,7 +53,7 @@ class Ledger:
         found: dict[str, Look] = {}
         for line in self.store.files.lines(self.name):
             try:
-                look = Look(**json.loads(line))
+                look = Look(**json_value(line))
             except (ValueError, TypeError):
                 continue
             found.setdefault(look.key, look)
@@ -96,7 +97,7 @@ class Ledger:
 
     def _files(self, data: str) -> list[str]:
         try:
-            return list(json.loads(self.store.files.read(self._data_path(data)) or b""))
+            return list(json_value(self.store.files.read(self._data_path(data))))
         except (ValueError, TypeError):
             return []
 

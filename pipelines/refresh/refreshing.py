@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pipelines.config.settings import Settings
-from pipelines.errors import ExitCode, NodeError, UsageError, WalkfoldError
+from pipelines.errors import ExitCode, NodeError, StoreError, UsageError, WalkfoldError
 from pipelines.graphs.graph import Graph
 from pipelines.record.records import RunRecord
 from pipelines.refresh.intake import Intake, fingerprint, named, set_aside, take_in
@@ -24,6 +24,7 @@ from pipelines.refresh.published_pointer import (
     refuse,
     renamed,
 )
+from pipelines.storage.json_values import json_value
 from pipelines.storage.locks import Holding
 from pipelines.storage.store import Store
 from pipelines.storage.store_leases import held
@@ -100,7 +101,13 @@ def _fetched(job: Job) -> dict[str, Any] | None:
     from pipelines.refresh.downloads import Source, download
 
     journal = f"downloads/{job.name}.json"
-    known = json.loads(job.store.files.read(journal) or b"{}")
+    try:
+        known = json_value(job.store.files.read(journal) or b"{}")
+    except ValueError as error:
+        raise StoreError(
+            f"{journal} in the store {job.store.location} is damaged ({error}); remove it: the days are then compared with the "
+            "server's once more"
+        ) from None
     source = Source.connect(settings.download, job.say)
     done = download(source, Path(job.settings.data), settings.max_cost_usd, known)
     if done.modified:

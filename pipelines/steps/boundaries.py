@@ -15,9 +15,22 @@ from validation.errors import ValidationError
 from validation.sanitise import Sanitised
 from validation.schemas import TABLES, check_table
 
+SHOWN = 5  # contracts that an error names
+
 
 def check_outrights(bars: pd.DataFrame, where: str) -> None:
-    """Check the outright bars of one file; raises SchemaError naming column, row and check."""
+    """Check the outright bars of one file; raises SchemaError naming column, row and check.
+
+    Raises ValidationError for bars without a contract month: no stage has lost it, the file does not say it.
+    """
+    if "expiry" in bars and len(unknown := bars.loc[bars["expiry"] == 0, "contract"]):
+        names = sorted(set(unknown))
+        named = ", ".join(names[:SHOWN]) + (" and others" if len(names) > SHOWN else "")
+        raise ValidationError(
+            f"gate, {where}: {len(unknown)} bars of {named} have no contract month: neither a definition nor the symbol tells "
+            "it, as in files of continuous symbols (ES.v.0) and of equities; put the definition files of these days beside the "
+            "data, or download the contracts themselves (stype_in raw_symbol or parent)"
+        )
     check_table(bars, "outrights")
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from pipelines.report.document import ReportContent
 from pipelines.storage import artefacts
 from pipelines.storage.eviction import kept_keys
 from pipelines.storage.store import REMEMBERED, Store, root_of
+from pipelines.storage.store_leases import last_uses, read_leases
 from tests.pipelines.day_bars import bars_of
 
 FLOW = '''
@@ -157,3 +159,12 @@ def test_a_published_set_computed_anew_does_not_forget_the_one_before_it(tmp_pat
     for key in ("a" * 64, "b" * 64, "b" * 64):
         publish(store, "ES", CurrentSet(key, **facts, last_session=1, last_bar="", contract=""))
     assert read_pointer(store, "ES").previous.feature_set == "a" * 64
+
+
+def test_a_run_of_a_part_holds_what_it_reads(run):
+    """Its lease names the set that `only=counted` reads, which it neither makes nor has in its part of the graph."""
+    store = Store(Path(run(5.0)))
+    key = open_feature_set(store).key
+    uses = last_uses(store, read_leases(store))[key]
+    run(5.0, "only=counted")
+    assert last_uses(store, read_leases(store))[key] > uses

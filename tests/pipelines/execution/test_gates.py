@@ -290,3 +290,13 @@ def test_a_score_judges_the_scale_of_its_fold(store):
     promoted = dataclasses.make_dataclass("Promoted", ["artefacts"])({"normalised[fold=0]": KEY})
     with pytest.raises(CorruptArtefactError, match=message):
         scoring._normalised(store, promoted, SOUND["feature_set"], 0)
+
+
+def test_bars_without_a_contract_month_are_named_and_no_stage_is_blamed(store):
+    """Of continuous symbols and of equities neither definition nor symbol tells it; the schema would blame the stage."""
+    bars = SOUND["outrights"].bars
+    unknown = bars.assign(contract="ES.v.0", expiry=bars["expiry"].where(bars.index > 1, 0))
+    value = dataclasses.replace(SOUND["outrights"], bars=unknown)
+    with pytest.raises(NodeError, match=r"2 bars of ES\.v\.0 have no contract month: .*put the definition files") as caught:
+        perform(assignment(store, lambda: value, type(value), gate=NODE["outrights"].gate), print)
+    assert caught.value.exit_code == 3 and "stage" not in str(caught.value)
