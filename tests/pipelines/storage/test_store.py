@@ -190,3 +190,30 @@ def test_a_failed_replacement_leaves_the_old_text_and_no_rest(tmp_path, monkeypa
         write_text(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_each_step_has_reached_the_disk_before_the_next(store, monkeypatch, durable):
+    """The files and the manifest before their folder, the folder before the rename, the names beside it last."""
+    steps: list[str] = []
+    fsync, rename = os.fsync, Path.rename
+
+    def synced(descriptor: int) -> None:
+        steps.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        fsync(descriptor)
+
+    def renamed(path: Path, target: Path) -> Path:
+        steps.append("rename")
+        return rename(path, target)
+
+    folder = store.begin(KEY)
+    artefacts.write_parts(sample(), folder)
+    names = sorted(path.name for path in folder.iterdir())
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "rename", renamed)
+    store.publish(KEY, folder, {"task": "sample"}, durable)
+    if durable:
+        assert steps[: len(names)] == names and steps[len(names)].startswith(".manifest.json.")
+        assert steps[len(names) + 1 :] == [folder.name, "rename", KEY[:2]]
+    else:
+        assert steps == ["rename"]
