@@ -217,3 +217,15 @@ def test_each_step_has_reached_the_disk_before_the_next(store, monkeypatch, dura
         assert steps[len(names) + 1 :] == [folder.name, "rename", KEY[:2]]
     else:
         assert steps == ["rename"]
+
+
+def test_a_list_is_there_when_each_of_its_parts_is(store):
+    parts = ["01" * 32, "02" * 32]
+    for key in parts:
+        publish(store, key)
+    folder = store.begin(KEY)
+    artefacts.write_parts(3, folder)
+    store.publish(KEY, folder, {"task": "listed", "needs": parts})
+    assert store.manifest(KEY) is not None
+    (store.folder(parts[1]) / "manifest.json").unlink()
+    assert store.manifest(KEY) is None and store.listed(KEY) is not None
