@@ -35,7 +35,7 @@ from tests.pipelines.day_bars import bars_of
 from training.folds import Fold
 from validation.bar_rules import BarRules
 from validation.errors import GateError, TargetGateError
-from validation.findings import no_findings
+from validation.findings import findings_table, no_findings
 from validation.normalise import Normaliser
 from validation.sanitise import sanitise_rolled
 
@@ -91,6 +91,12 @@ def put(row: int, column: Any, wrong: Any) -> Callable[[Any], Any]:
     return poison
 
 
+def unknown_action() -> pd.DataFrame:
+    """Findings of one bar, with an action that no layer takes."""
+    time = BARS["ts_event"].iloc[:1]
+    return findings_table(time, ["ESH4"], 2, "return_clamp", "log return", [0.2], [0.1], "ignored")
+
+
 POISONED = {
     **{(name, "bars"): (within(name, "bars", put(1, "volume", -1)), "volume") for name in GATED[:3]},
     ("outrights", "report"): (within("outrights", "report", lambda old: old | {"records": 1}), "records must be outright"),
@@ -102,6 +108,8 @@ POISONED = {
     ("feature_set", "targets"): (within("feature_set", "targets", put(5, 2, 1.0)), "is not the close of the bar"),
     ("feature_set", "bars"): (within("feature_set", "bars", put(7, "adj_close", np.inf)), "adj_close"),
     ("feature_set", "names"): (within("feature_set", "names", lambda names: [names[1], *names[1:]]), "two features are named"),
+    ("feature_set", "findings"): (within("feature_set", "findings", lambda old: unknown_action()), "action is one of"),
+    ("sanitised", "findings"): (within("sanitised", "findings", lambda old: unknown_action()), "action is one of"),
     ("normalised", "z"): (within("normalised", "z", put(1, 1, 21.0)), "row 1, feature 1 = 21.0 is not within ±20"),
     ("normalised", "normaliser"): (within("normalised", "normaliser.scale", np.zeros_like), "feature 0 has mean 0 and scale 0"),
     ("normalised", "limit"): (within("normalised", "limit", lambda limit: 0.0), "limit|not within"),
@@ -290,6 +298,16 @@ def test_a_score_judges_the_scale_of_its_fold(store):
     promoted = dataclasses.make_dataclass("Promoted", ["artefacts"])({"normalised[fold=0]": KEY})
     with pytest.raises(CorruptArtefactError, match=message):
         scoring._normalised(store, promoted, SOUND["feature_set"], 0)
+    value, _ = POISONED["normalised", "limit"]
+    written(store, value)
+    with pytest.raises(CorruptArtefactError, match="the limit of layer 4 is 0, must be above 0"):
+        scoring._normalised(store, promoted, SOUND["feature_set"], 0)
+
+
+def test_a_feature_set_has_a_name_for_each_feature(store):
+    value = within("feature_set", "names", lambda names: names[:-1])
+    with pytest.raises(NodeError, match="41 features by name are counted, but there are 42"):
+        perform(assignment(store, lambda: value, FeatureSet, gate=NODE["feature_set"].gate), print)
 
 
 def test_bars_without_a_contract_month_are_named_and_no_stage_is_blamed(store):

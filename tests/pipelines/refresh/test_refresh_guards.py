@@ -5,12 +5,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from pipelines.config.configuration import load_settings
 from pipelines.errors import ExitCode, LockedError, NodeError, StoreError, UsageError
 from pipelines.refresh import deliveries, refreshing
-from pipelines.refresh.intake import Intake, set_aside
+from pipelines.refresh.intake import Intake, fingerprint, set_aside
 from pipelines.refresh.published_pointer import CurrentSet, Pointer, publish, read_pointer, roll_back
 from pipelines.storage.store import Store
 
@@ -199,3 +200,19 @@ def test_a_damaged_journal_of_downloads_is_named(tmp_path, monkeypatch):
         work.store.files.write("downloads/ES.json", data)
         with pytest.raises(StoreError, match=r"downloads/ES\.json in the store .* is damaged"):
             refreshing._fetched(work)
+
+
+def test_holes_are_held_against_a_delivery_where_they_are_larger_than_when_they_were_published(monkeypatch):
+    table = pd.DataFrame({"session": [1, 2, 3], "open": [1000, 1000, 500], "missing": [100, 60, 0]})
+    monkeypatch.setattr(deliveries, "_coverage", lambda graph, store: table)
+    nothing: Any = None
+    assert deliveries._missing(nothing, nothing, current(missing={"1": 0.1, "2": 0.05})) == {2: 0.06}
+    assert deliveries._missing(nothing, nothing, current()) == {1: 0.1, 2: 0.06}
+    assert deliveries._missing(nothing, nothing, None) == {deliveries.TOGETHER: 160 / 2500}  # an archive may have a bad day
+
+
+def test_the_short_cut_is_not_taken_where_the_users_own_code_runs():
+    """Its files are not among those that the fingerprint names."""
+    assert fingerprint(load_settings(["data=x"]), {}) is not None
+    for own in ("features.modules=[mine]", "flow=mine:FLOW"):
+        assert fingerprint(load_settings(["data=x", own]), {}) is None

@@ -6,6 +6,7 @@ Each command either works as if the odd file were not there or ends with an erro
 import errno
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from pipelines.errors import StoreError
 from pipelines.execution.preflight import check_cluster
+from pipelines.record.records import read_records
 from pipelines.storage import listing, store_files
 from pipelines.storage.leftovers import remove_leftovers
 from pipelines.storage.locks import locked
@@ -201,3 +203,17 @@ def test_drafts_of_dead_writers_are_removed_wherever_they_lie(tmp_path, folder):
         os.utime(path, (1, 1))
     assert remove_leftovers(store).count == 1
     assert kept.is_file() and not draft.exists()
+
+
+def test_what_is_damaged_is_told_in_the_record_and_computed_again_in_the_same_run(flow):
+    store = Store(flow.folder / "store")
+    made = {row["task"]: key for key, row in store.stored()}
+    numbers = store.folder(made["scaled"]) / "values.json"
+    numbers.write_bytes(numbers.read_bytes().replace(b"2", b"4"))
+    shutil.rmtree(store.folder(made["total"]))
+    assert flow.command("run", *flow.words, "--quiet").code == 0
+    first, again = read_records(store)
+    assert (first["damaged"], len(again["damaged"])) == ([], 1)
+    assert "of scaled: the bytes of values.json differ" in again["damaged"][0]["error"]
+    assert sorted(task["task"] for task in again["tasks"] if not task["cached"]) == ["scaled", "total"]
+    assert json.loads((store.folder(made["total"]) / "values.json").read_bytes()) == {"values": [13.0]}

@@ -92,6 +92,23 @@ def test_python_objects_are_refused(tmp_path):
         artefacts.write_parts(pd.DataFrame({"mixed": [1, "a"]}), tmp_path)
 
 
+def test_an_array_of_python_objects_is_refused_by_name(tmp_path):
+    with pytest.raises(TypeError, match="is an array of Python objects; artefacts hold numbers only"):
+        artefacts.write_parts(np.array([1, "a"], dtype=object), tmp_path)
+
+
+def test_a_flipped_bit_of_a_table_does_not_read_as_data(tmp_path):
+    """Without the store's checksum too: random numbers are stored as they are, and only a page's own checksum tells."""
+    numbers = np.random.default_rng(0).integers(0, 2**62, 2000)
+    artefacts.write_parts(pd.DataFrame({"numbers": numbers}), tmp_path)
+    path = tmp_path / "value.parquet"
+    data = bytearray(path.read_bytes())
+    data[data.index(numbers[1000].tobytes())] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(OSError, match="CRC"):
+        artefacts.read_parts(tmp_path, pd.DataFrame)
+
+
 @pytest.mark.parametrize("name", ["table.parquet", "matrix.npy", "values.json"])
 def test_a_flipped_bit_is_found_set_aside_and_named(store, name):
     publish(store)
