@@ -2,7 +2,9 @@
 
 import dataclasses
 import errno
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import pandas as pd
 import pytest
 
 from pipelines.errors import CorruptArtefactError, StoreError
+from pipelines.execution.task_execution import Assignment, perform
 from pipelines.storage import artefacts
 from pipelines.storage.store import Store
 from pipelines.storage.store_files import write_text
@@ -246,3 +249,36 @@ def test_a_list_is_there_when_each_of_its_parts_is(store):
     assert store.manifest(KEY) is not None
     (store.folder(parts[1]) / "manifest.json").unlink()
     assert store.manifest(KEY) is None and store.listed(KEY) is not None
+
+
+def test_a_link_in_a_files_place_is_no_file_of_the_store_whatever_its_size(store, tmp_path):
+    publish(store)
+    path = store.folder(KEY) / "matrix.npy"
+    shutil.copy(path, tmp_path / "elsewhere.npy")
+    path.unlink()
+    path.symlink_to(tmp_path / "elsewhere.npy")
+    assert path.stat().st_size == (tmp_path / "elsewhere.npy").stat().st_size
+    assert store.manifest(KEY) is None
+
+
+def test_a_manifest_that_lists_itself_is_not_believed(store):
+    publish(store)
+    path = store.folder(KEY) / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    manifest["files"]["manifest.json"] = {"bytes": 1, "sha256": "0"}
+    path.write_text(json.dumps(manifest))
+    assert store.listed(KEY) is None
+
+
+def test_a_store_that_is_gone_is_told_and_not_made_anew_in_its_place(store):
+    """A file system that was unmounted: what would be written there is lost when it is back."""
+    assignment = Assignment(
+        task="node", key=KEY, function=lambda: 1, kind=int, inputs={}, constants={}, gate=None, parts={}, store=store
+    )
+    shutil.rmtree(store.root)
+    with pytest.raises(StoreError, match=r"the store .* is gone; bring it back and run again"):
+        perform(assignment, print)
+    for write in (store.files.write, store.files.append):
+        with pytest.raises(FileNotFoundError, match="the store is gone"):
+            write("refs/node.json", b"1" if write == store.files.write else "1")
+    assert not store.root.exists()
