@@ -89,5 +89,5 @@ def _json(path: Path) -> Any:
         return None
     try:
         return json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is not JSON ({error}); download it again, or remove it") from error

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pandas as pd
@@ -77,16 +77,23 @@ def scheduled_contracts(market: Market, path: Path) -> tuple[NDArray[np.int64], 
 def _read(path: Path) -> list[_Entry]:
     if not path.is_file():
         raise DataError(f"{path}: no such file; roll.schedule names a CSV file with the columns session, contract")
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        reader = csv.DictReader(stream)
-        missing = [name for name in (_SESSION, _CONTRACT) if name not in (reader.fieldnames or ())]
-        if missing:
-            raise DataError(f"{path}, line 1: has no column {missing[0]}; the first line must name the columns "
-                            "session and contract")
-        entries = [_entry(row, reader.line_num, path) for row in reader]
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            entries = _entries(stream, path)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: is no CSV file in UTF-8 ({error}); save it as one") from None
     if not entries:
         raise DataError(f"{path}: has no rows; give each session from which on another contract is followed")
     return entries
+
+
+def _entries(stream: TextIO, path: Path) -> list[_Entry]:
+    reader = csv.DictReader(stream)
+    missing = [name for name in (_SESSION, _CONTRACT) if name not in (reader.fieldnames or ())]
+    if missing:
+        raise DataError(f"{path}, line 1: has no column {missing[0]}; the first line must name the columns "
+                        "session and contract")
+    return [_entry(row, reader.line_num, path) for row in reader]
 
 
 def _entry(row: dict[str, Any], line: int, path: Path) -> _Entry:

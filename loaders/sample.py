@@ -135,7 +135,7 @@ def _earlier_sample(directory: Path) -> dict[str, Any] | None:
         try:
             truth = json.loads((directory / TRUTH).read_text(encoding="utf-8"))
             own = {TRUTH, *(one["name"] for one in truth["files"])} if "format" in truth["parameters"] else set()
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             own = set()
     else:
         own = set()

@@ -11,6 +11,7 @@ from kernels.cpu_executor import CpuExecutor
 from kernels.cuda_executor import CudaExecutor
 from kernels.fallback import cuda_refusal
 from kernels.program_cache import default_cache
+from pipelines.storage.json_values import json_value
 
 CPU_LANES, CUDA_LANES, BARS = 2**14, 2**18, 2_000
 """Lanes that keep a CPU and a GPU busy, and bars that take them tens of milliseconds."""
@@ -44,7 +45,7 @@ def save(calibration: Calibration, path: Path) -> None:
 def load(path: Path, machine: Machine) -> Calibration | None:
     """The calibration of the file, where it holds for that machine; None for another machine, no file, or damage."""
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = json_value(path.read_text(encoding="utf-8"))
         cuda = None if facts["cuda"] is None else Speed(**facts["cuda"])
         found = Calibration(Machine(**facts["machine"]), Speed(**facts["cpu"]), cuda)
     except (OSError, ValueError, KeyError, TypeError):

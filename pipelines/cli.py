@@ -3,17 +3,21 @@
 import argparse
 import importlib
 import json
-import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 from pipelines.commands.options import Options
+from pipelines.config.setting_values import SHOWN
 from pipelines.errors import ExitCode, NodeError, WalkfoldError
 from pipelines.execution.interrupts import heard
 from pipelines.record.redaction import current
+from pipelines.viewing.streams import UnheardError, written
 
+LONGEST = 2 * SHOWN  # characters of an argument that an error repeats whole
 COMMANDS = {
     "run": "one fold end to end (fold=0; fold=all or fold=0,2 for several); prints the report's path",
     "sweep": "only the sweep of a fold (fold=0); prints the best of each strategy",
@@ -46,15 +50,21 @@ OWN_VALUES = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (see pipelines.errors.ExitCode)."""
-    options = _parse(sys.argv[1:] if arguments is None else arguments)
-    with heard(to_the_end=arguments is None):
-        return _run(options)
+    with written():
+        options = _parse(sys.argv[1:] if arguments is None else arguments)
+        with heard(to_the_end=arguments is None):
+            return _run(options)
 
 
 def _run(options: Options) -> int:
     try:
         command = importlib.import_module(f"pipelines.commands.{options.command}")
-        return int(command.execute(options))
+        code = int(command.execute(options))
+        sys.stdout.flush()
+        return code
+    except UnheardError as error:
+        # the reader of our output went away (`pipeline runs | head`): nothing to report and nowhere to report it
+        return int(ExitCode.DONE) if error.gone else _fail(options, str(error), error.exit_code)
     except KeyboardInterrupt:
         return _fail(
             options, "interrupted: what was finished stays in the store; run again to go on", ExitCode.INTERRUPTED
@@ -66,10 +76,6 @@ def _run(options: Options) -> int:
                 sys.stderr.write(current().text(error.trace))
         said = "".join(f"\n  {line}" for line in error.log) if isinstance(error, NodeError) else ""
         return _fail(options, str(error), error.exit_code, said)
-    except BrokenPipeError:
-        # the reader of our output went away (`pipeline runs | head`): nothing to report and nowhere to report it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.DONE)
     except Exception as error:
         if options.debug:
             sys.stderr.write(current().text(traceback.format_exc()))
@@ -77,9 +83,22 @@ def _run(options: Options) -> int:
         return _fail(options, f"{type(error).__name__}: {error}{hint}", ExitCode.NODE_FAILED)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors can be read, whatever was given."""
+
+    def parse_intermixed_args(self, args: Sequence[str], namespace: None = None) -> argparse.Namespace:  # type: ignore[override]
+        """Parse, and remember the words for the error."""
+        self.words = args
+        return super().parse_intermixed_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """End with the usage and a message."""
+        super().error(shortened(message, self.words))
+
+
 def _parser() -> argparse.ArgumentParser:
     lines = "\n".join(f"  {name:<8} {text}" for name, text in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="pipeline",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="pipeline COMMAND [key=value ...] [options]",
@@ -108,9 +127,8 @@ def _parse(arguments: Sequence[str]) -> Options:
     if known.command not in COMMANDS:
         from pipelines.config.configuration import nearest
 
-        parser.exit(
-            ExitCode.USAGE, f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"
-        )
+        text = f"pipeline: unknown command {known.command!r}: {nearest(known.command, COMMANDS)}\n"
+        parser.exit(ExitCode.USAGE, shortened(text, arguments))
     own = {flag.strip("-").replace("-", "_"): (flag, owner) for flag, (owner, *_) in {**OWN_FLAGS, **OWN_VALUES}.items()}
     for name, (flag, owner) in own.items():
         if getattr(known, name) and known.command != owner:
@@ -124,11 +142,24 @@ def _parse(arguments: Sequence[str]) -> Options:
 
 def _fail(options: Options, message: str, code: ExitCode, said: str = "") -> int:
     """Write the error, and below it what the failed node logged last."""
-    message = current().text(message)
+    given = [*options.words, options.reproduce, *(str(path) for path in (options.config, options.svg) if path)]
+    message = shortened(current().text(message), given)
     sys.stderr.write(f"pipeline {options.command}: {message}{current().text(said)}\n")
     if options.json:
-        sys.stdout.write(json.dumps({"status": code.name.lower(), "exit_code": int(code), "error": message}) + "\n")
+        with suppress(UnheardError):  # the exit code says it as well
+            sys.stdout.write(json.dumps({"status": code.name.lower(), "exit_code": int(code), "error": message}) + "\n")
+            sys.stdout.flush()
     return int(code)
+
+
+def shortened(message: str, words: Sequence[str]) -> str:
+    """Cut what a message repeats of the command line where it is too long to be read."""
+    parts = {part for word in words for cut in "=,." for part in (word, *word.split(cut), word.partition("=")[2])}
+    parts |= {part.strip() for part in parts}
+    for part in sorted((part for part in parts if len(part) > LONGEST), key=len, reverse=True):
+        for written_as in (part, repr(part)[1:-1]):
+            message = message.replace(written_as, f"{written_as[:SHOWN]}… ({len(part)} characters)")
+    return message
 
 
 if __name__ == "__main__":

@@ -29,6 +29,13 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+def said(error: OSError) -> str:
+    """Return what the system says of a failed call, and the file it says it of, where it names one."""
+    file = error.filename2 or error.filename
+    named = f" ({file})" if file else ""
+    return f"{error.strerror}{named}" if error.strerror else str(error)
+
+
 class WalkfoldError(RuntimeError):
     """An error whose message is meant for the person at the command line."""
 
@@ -56,7 +63,7 @@ class StoreError(WalkfoldError):
 
 
 class CorruptArtefactError(StoreError):
-    """An artefact's bytes differ from its manifest; it has been moved aside."""
+    """An artefact's bytes differ from its manifest, or its gate refuses what was read; it has been moved aside."""
 
     def __init__(self, message: str, key: str = "") -> None:
         super().__init__(message, key)

@@ -12,9 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pipelines.errors import UsageError
+from pipelines.graphs.graph import Graph
+from pipelines.graphs.reading import read_artefact
+from pipelines.steps.boundaries import FEATURE_SET
 from pipelines.steps.feature_set import FeatureSet
-from pipelines.storage import artefacts
-from pipelines.storage.store import Store
+from pipelines.storage.store import Store, root_of
 from pipelines.storage.store_opening import store_at
 
 TASK = "feature_set"
@@ -92,28 +94,46 @@ class OpenFeatureSet:
         return _gpu_module("cudf").from_pandas(self.to_pandas())
 
 
-def open_feature_set(store: Store | Path | str, key: str | None = None) -> OpenFeatureSet:
+def note_use(store: Store, graph: Graph, whole: Graph) -> None:
+    """Make the feature set that the tasks of `graph` make or read the last one used, where the store has it.
+
+    `whole` is the flow that `graph` is a part of. A set that is still to be made is noted when it is published.
+    """
+    named = {name for task in graph.tasks for name in (task.name, *task.upstream)}
+    if TASK not in named or TASK not in whole:
+        return
+    task = whole[TASK]
+    first = store.remembered(TASK)[:1]
+    if store.manifest(task.key) is not None and [one.get("key") for one in first] != [task.key]:
+        store.remember(TASK, {"key": task.key, "parts": task.parts})
+
+
+def open_feature_set(
+    store: Store | Path | str, key: str | None = None, instrument: str | None = None
+) -> OpenFeatureSet:
     """Open a feature set.
 
     Args:
         store: a store (of one that needs options: pipelines.storage.store_opening.store_at), its folder or its URL.
-        key: its content key or the first 8 or more characters of it; without one the last that was built.
+        key: its content key or the first 8 or more characters of it; without one the set of the last run, whether that
+            computed it or found it in the store.
+        instrument: the root whose last set is meant, where the store has those of several and no key is given.
 
     Raises:
-        UsageError: there is none, or several have this beginning.
-        CorruptArtefactError: its bytes differ from its manifest.
+        UsageError: there is none, several have this beginning, or there are several instruments and none is named.
+        CorruptArtefactError: its bytes differ from its manifest, or it does not pass its gate.
     """
     opened = store if isinstance(store, Store) else store_at(store)
-    found = _last(opened) if key is None else _matching(opened, key)
-    folder = opened.verified(found)
-    names = tuple(artefacts.read_parts(folder, FeatureSet, "names"))
+    found = _last(opened, instrument) if key is None else _matching(opened, key)
+    whole: FeatureSet = read_artefact(opened, found, FeatureSet, FEATURE_SET)
+    folder = opened.folder(found)
     return OpenFeatureSet(
         key=found,
-        names=names,
+        names=tuple(whole.names),
         features=_mapped(folder / "features.npy"),
         targets=_mapped(folder / "targets.npy"),
         valid=_mapped(folder / "valid.npy"),
-        bars=artefacts.read_parts(folder, FeatureSet, "bars"),
+        bars=whole.bars,
     )
 
 
@@ -123,12 +143,27 @@ def _mapped(path: Path) -> NDArray[Any]:
     return array
 
 
-def _last(store: Store) -> str:
-    remembered = store.remembered(TASK)
-    if not remembered or store.manifest(remembered[0]["key"]) is None:
-        where = store.location
-        raise UsageError(f"the store {where} holds no feature set; make one with: pipeline run fold=0 store={where}")
-    return str(remembered[0]["key"])
+def _last(store: Store, instrument: str | None) -> str:
+    """The set used last of the instrument, or of the only one of which there is any."""
+    last: dict[str, str] = {}
+    for one in store.remembered(TASK):
+        last.setdefault(root_of(one), str(one.get("key")))
+    there = {root: key for root, key in last.items() if store.manifest(key) is not None}
+    if instrument is None and len(there) == 1:
+        return next(iter(there.values()))
+    if instrument in there:
+        return there[instrument]
+    where, roots = store.location, ", ".join(f"{root or 'unnamed'} ({key[:12]})" for root, key in sorted(there.items()))
+    if instrument is None and there:
+        raise UsageError(
+            f"the store {where} holds feature sets of {roots}: say which, open_feature_set(store, instrument=…), or give a key"
+        )
+    wanted, choice = (f" of {instrument}", f"instrument={instrument} ") if instrument else ("", "")
+    held = f"; it holds those of {roots}" if roots else ""
+    raise UsageError(
+        f"the store {where} holds no feature set{wanted} that a run used last{held}; make one with: pipeline run fold=0 "
+        f"{choice}store={where}"
+    )
 
 
 def _matching(store: Store, key: str) -> str:
@@ -137,7 +172,7 @@ def _matching(store: Store, key: str) -> str:
     found = [one for one in store.keys_from(key) if _is_feature_set(store, one)]
     if len(found) != 1:
         what = "no feature set" if not found else f"{len(found)} feature sets"
-        raise UsageError(f"the store {store.location} holds {what} with key {key}; without a key the last one is opened")
+        raise UsageError(f"the store {store.location} holds {what} with key {key}; without one, that of the last run opens")
     return found[0]
 
 

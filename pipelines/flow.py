@@ -19,6 +19,7 @@ from pipelines.errors import ConfigurationError, CorruptArtefactError, UsageErro
 from pipelines.graphs.flow_table import Flow
 from pipelines.graphs.graph import Graph, build_graph
 from pipelines.graphs.input_files import FILE_AXES, GROUPS, InputFile, hashed_file, input_files
+from pipelines.graphs.reading import read_task
 from pipelines.nodes import BENCHMARKS, NODES
 from pipelines.storage.store import Store
 
@@ -196,10 +197,8 @@ def _taken(name: str) -> str:
 
 def fold_count(graph: Graph, store: Store) -> int:
     """Return how many folds the table of folds in the store has; raises CorruptArtefactError where it is damaged or gone."""
-    from pipelines.storage import artefacts
-
     task = graph[FOLDS]
-    return len(artefacts.read_parts(store.verified(task.key), task.kind).folds)
+    return len(read_task(store, task).folds)
 
 
 def known_fold_count(graph: Graph, store: Store) -> int | None:

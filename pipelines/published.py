@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import CorruptArtefactError
+from pipelines.graphs.reading import read_artefact
 from pipelines.keying.keys import digest
 from pipelines.report.document import ReportContent
-from pipelines.storage import artefacts
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store import Store
 
 
@@ -24,7 +25,7 @@ class PublishedSet:
 
 @dataclass(frozen=True)
 class PublishedSets:
-    """A file of one JSON line a set, appended and never rewritten."""
+    """A file of one JSON line a set, appended and never rewritten; a set that a run uses again stands there again."""
 
     store: Store
     name: str
@@ -42,20 +43,31 @@ class PublishedSets:
     def sets(self) -> list[PublishedSet]:
         """All sets in the order of their first report, each with its latest content; a cut last line is ignored."""
         found: dict[str, PublishedSet] = {}
-        for line in self.store.files.lines(self.name):
-            try:
-                entry = PublishedSet(**json.loads(line))
-            except (ValueError, TypeError):
-                continue
+        for entry in self._lines():
             first = found.get(entry.feature_set, entry)
             found[entry.feature_set] = PublishedSet(entry.feature_set, entry.content, first.run)
         return list(found.values())
 
+    def _lines(self) -> list[PublishedSet]:
+        found = []
+        for line in self.store.files.lines(self.name):
+            try:
+                found.append(PublishedSet(**json_value(line)))
+            except (ValueError, TypeError):
+                continue
+        return found
+
     def record(self, entry: PublishedSet) -> None:
-        """Append a set unless it is there with this content."""
-        if any((known.feature_set, known.content) == (entry.feature_set, entry.content) for known in self.sets()):
+        """Make a set and the one reported before it the last lines, which eviction keeps: those of the last run."""
+        known = self.sets()
+        place = next((at for at, one in enumerate(known) if one.feature_set == entry.feature_set), len(known))
+        wanted = [*known[:place][-1:], entry]
+        lines = [(one.feature_set, one.content) for one in self._lines()]
+        names = [(one.feature_set, one.content) for one in wanted]
+        if lines[-len(names) :] == names:
             return
-        self.store.files.append(self.name, json.dumps(vars(entry)))
+        for one in wanted[1:] if lines[-1:] == names[:1] else wanted:
+            self.store.files.append(self.name, json.dumps(vars(one)))
 
     def before(self, feature_set: str) -> dict[str, Any] | None:
         """The set first reported before this one whose content is still in the store, or None.
@@ -68,7 +80,7 @@ class PublishedSets:
             if self.store.manifest(entry.content) is None:
                 continue
             try:
-                document = artefacts.read_parts(self.store.verified(entry.content), ReportContent, "document")
+                document = read_artefact(self.store, entry.content, ReportContent, None, "document")
             except CorruptArtefactError:
                 continue
             return {"feature_set": entry.feature_set, "run": entry.run, "document": document}

@@ -11,6 +11,7 @@ from pipelines.config.settings import Settings
 from pipelines.execution.machine import executor_of, facts_of
 from pipelines.execution.task_execution import Outcome
 from pipelines.graphs.graph import Graph, Task
+from pipelines.graphs.reading import read_task
 from pipelines.published import PublishedSet, PublishedSets
 from pipelines.record.looks import LookKeeper
 from pipelines.record.outputs import output_digest
@@ -21,7 +22,6 @@ from pipelines.report.data_page import write_data_report
 from pipelines.report.overfitting import verdict
 from pipelines.report.page import write_report
 from pipelines.report.pooled import pooled_report, write_pooled
-from pipelines.storage import artefacts
 from pipelines.storage.store import Store
 
 CONTENT = "report_content"
@@ -50,7 +50,7 @@ def content_of(fold: int) -> str:
 def finish_data(graph: Graph, settings: Settings, store: Store, record: RunRecord) -> str:
     """Write the data report, compared with the set reported before, into the run's folder; return its path."""
     task, feature_set = graph[DATA_CONTENT], graph[FEATURE_SET].key
-    content = artefacts.read_parts(store.verified(task.key), task.kind)
+    content = read_task(store, task)
     for line in content.document["stated_gaps"]:
         record.append("warning", text=line)
     names = [entry["name"] for entry in content.document["features"]]
@@ -72,7 +72,7 @@ def finish_fold(
 ) -> FoldResult:
     """Write the fold's report, with all looks at its rows counted, and return its figures."""
     task = graph[content_of(fold)]
-    content = artefacts.read_parts(keeper.store.verified(task.key), task.kind)
+    content = read_task(keeper.store, task)
     mine = [graph[name] for name in _with_upstream(graph, task)]
     looks = keeper.summary(fold)
     rows = [outcomes.get(each.name) or stored(each, keeper.store) for each in mine]
@@ -109,7 +109,7 @@ def stored(task: Task, store: Store) -> Outcome:
 def finish_pooled(graph: Graph, keeper: LookKeeper, record: RunRecord) -> dict[str, Any] | None:
     """Write the page of all folds of the run together; return what it says, None for a single fold."""
     task = graph[POOLED]
-    document = artefacts.read_parts(keeper.store.verified(task.key), task.kind).document
+    document = read_task(keeper.store, task).document
     if not document:
         return None
     report = pooled_report(document, keeper.pooled(document["folds"]), {"run": record.run, "created": _now()})

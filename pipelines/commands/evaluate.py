@@ -9,9 +9,9 @@ from pipelines.commands.options import Options
 from pipelines.errors import ExitCode
 from pipelines.execution.running import Request, done, recorded, request, run_graph
 from pipelines.graphs.graph import Graph
+from pipelines.graphs.reading import read_task
 from pipelines.report.types import Evaluation
 from pipelines.steps.modelling import LinearResult
-from pipelines.storage import artefacts
 
 
 def execute(options: Options) -> int:
@@ -33,7 +33,7 @@ def _models(asked: Request) -> list[dict[str, Any]]:
     found = []
     for task in asked.graph.tasks:
         if task.node.evaluates == "test" and task.kind in (Evaluation, LinearResult):
-            made = artefacts.read_parts(asked.keeper.store.verified(task.key), task.kind)
+            made = read_task(asked.keeper.store, task)
             scored: Evaluation = made.evaluation if isinstance(made, LinearResult) else made
             metrics = {name: value if math.isfinite(value) else None for name, value in scored.metrics.items()}
             found.append({

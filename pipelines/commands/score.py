@@ -10,6 +10,7 @@ from pipelines.config.configuration import build_settings, load_settings
 from pipelines.config.settings import Settings
 from pipelines.errors import ExitCode
 from pipelines.record.job_records import begin, code_of, end
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store import Store
 from pipelines.storage.store_opening import existing_store
 
@@ -42,18 +43,19 @@ def execute(options: Options) -> int:
 
 
 def _scored(store: Store, promoted: Any, published: Any, settings: Settings) -> dict[str, Any]:
+    from pipelines.graphs.reading import read_artefact
     from pipelines.models.score_document import score_document
     from pipelines.models.scored_code import require_same
     from pipelines.models.scoring import Terms, score
+    from pipelines.steps.boundaries import FEATURE_SET
     from pipelines.steps.feature_set import FeatureSet
-    from pipelines.storage import artefacts
     from pipelines.storage.store_leases import held
 
     require_same(store, promoted.run, promoted.kind, promoted.model, promoted.code)
     run = build_settings(promoted.configuration)
     terms = Terms(run.instrument.contract, run.instrument.costs, run.execution, run.capital)
     with held(store, [published.feature_set, *promoted.artefacts.values()]):
-        feature_set = artefacts.read_parts(store.verified(published.feature_set), FeatureSet)
+        feature_set = read_artefact(store, published.feature_set, FeatureSet, FEATURE_SET)
         scored = score(store, promoted, feature_set, terms)
         return score_document(promoted, published, feature_set, scored, terms, settings)
 
@@ -63,7 +65,7 @@ def _keep(store: Store, name: str, document: dict[str, Any]) -> None:
     store.files.write(f"scores/{name}.json", json.dumps(document, indent=1).encode())
     lines = store.files.lines(f"scores/{name}.jsonl")
     try:
-        last = json.loads(lines[-1]) if lines else {}
+        last = json_value(lines[-1]) if lines else {}
     except ValueError:
         last = {}
     if any(last.get(key) != document[key] for key in SAME):

@@ -15,11 +15,11 @@ from pipelines.errors import ExitCode
 from pipelines.execution.running import Request, done, recorded, request, run_graph
 from pipelines.execution.task_execution import Outcome
 from pipelines.graphs.graph import Graph, task_name
+from pipelines.graphs.reading import read_task
 from pipelines.report.document import ranked_value
 from pipelines.steps.selecting import SelectionOverfitting
 from pipelines.steps.sweep_summary import NUMBER
 from pipelines.steps.sweeping import StrategyRanking
-from pipelines.storage import artefacts
 
 RANKING, OVERFITTING = "ranking", "overfitting"
 SHOWN = ("net_profit", "max_drawdown", "trades")
@@ -49,10 +49,10 @@ def _best(asked: Request) -> list[dict[str, Any]]:
     for task in asked.graph.tasks:
         if task.node.name != RANKING:
             continue
-        ranking: StrategyRanking = artefacts.read_parts(store.verified(task.key), task.kind)
+        ranking: StrategyRanking = read_task(store, task)
         place = dict(task.coordinates)
         judged = asked.graph[task_name(OVERFITTING, task.coordinates)]
-        selection: SelectionOverfitting = artefacts.read_parts(store.verified(judged.key), judged.kind)
+        selection: SelectionOverfitting = read_task(store, judged)
         found.append(
             {
                 "fold": place["fold"],

@@ -7,7 +7,7 @@ from pipelines.commands.options import Options
 from pipelines.errors import ExitCode
 from pipelines.execution.running import Request, done, recorded, request, run_graph
 from pipelines.graphs.graph import Graph, Task
-from pipelines.storage import artefacts
+from pipelines.graphs.reading import read_task
 from pipelines.storage.store import Store
 from training.linear import LinearModel
 from training.policy import Policy
@@ -35,7 +35,7 @@ def _models(asked: Request) -> list[dict[str, Any]]:
 
 
 def _model(task: Task, store: Store) -> dict[str, Any]:
-    made: Policy | LinearModel = artefacts.read_parts(store.verified(task.key), task.kind)
+    made: Policy | LinearModel = read_task(store, task)
     row: dict[str, Any] = {"fold": dict(task.coordinates)["fold"], "key": task.key, "looks": made.looks}
     if isinstance(made, Policy):
         entry = next(one for one in made.history if one["step"] == made.chosen_step)

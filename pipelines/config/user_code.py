@@ -28,6 +28,10 @@ def user_object(reference: str, key: str) -> Any:
         raise ConfigurationError(
             f"{key}={reference}: {module_name} cannot be imported ({error}); run from the folder that holds it, or install it"
         ) from None
+    except Exception as error:  # also of a source that is not UTF-8 and does not say what it is
+        raise ConfigurationError(
+            f"{key}={reference}: importing {module_name} raises {type(error).__name__}: {error}; correct the module"
+        ) from error
     if not hasattr(module, name):
         known = [each for each in vars(module) if not each.startswith("_")]
         raise ConfigurationError(f"{key}={reference}: {module_name} has no {name!r}; {nearest(name, known)}")

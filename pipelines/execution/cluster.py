@@ -1,7 +1,6 @@
 """Where the graph runs: which cluster a configuration means, starting it or connecting to it, and leaving nothing behind."""
 
 import importlib.util
-import json
 import logging
 import multiprocessing
 import os
@@ -16,6 +15,7 @@ from pipelines.config.settings import Settings
 from pipelines.errors import ClusterError
 from pipelines.execution.cluster_settings import NONE, SecuritySettings, is_address
 from pipelines.execution.placement import CPU, GPU
+from pipelines.storage.json_values import json_value
 
 ALL = -1  # of the workers, to Client.scheduler_info
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -261,7 +261,7 @@ def _address(cluster: str) -> str:
     if not cluster.endswith(".json"):
         return cluster
     try:
-        return str(json.loads(Path(cluster).read_text(encoding="utf-8"))["address"])
+        return str(json_value(Path(cluster).read_text(encoding="utf-8"))["address"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ClusterError(
             f"cluster={cluster}: is no scheduler file ({type(error).__name__}); start the scheduler with --scheduler-file"

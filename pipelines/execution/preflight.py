@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from typing import Any
 
-from pipelines.errors import ClusterError
+from pipelines.errors import ClusterError, StoreError, said
 from pipelines.execution.placement import CPU, GPU, can_use_gpu, needs_gpu
 from pipelines.execution.worker_code import ExpectedCode, expected_code
 from pipelines.graphs.graph import Task
@@ -18,6 +18,7 @@ from pipelines.keying import keys
 from pipelines.keying.arithmetic import arithmetic
 from pipelines.record.records import LIBRARIES
 from pipelines.storage.store import Store
+from pipelines.storage.store_files import unfinished
 
 LEAST_FREE = 2**24  # bytes of the store's disk: artefacts and their manifests need some
 ANSWER_S = 60.0  # for a worker to say what it has
@@ -88,15 +89,18 @@ def _other_rounding(wanted: Mapping[str, str]) -> str:
 
 
 def _store_refusal(store: Store, token: str) -> str:
-    if store.files.read(token) is None:
-        return f"it does not see the store {store.location}; use a folder or bucket that all machines share"
-    probe = f"{token}.{socket.gethostname()}.{os.getpid()}"
+    try:
+        if store.files.read(token) is None:
+            return f"it does not see the store {store.location}; use a folder or bucket that all machines share"
+    except StoreError as error:
+        return str(error)
+    probe = f"tmp/{unfinished('probe')}"
     try:
         store.files.write(probe, b"")
         store.files.remove(probe)
         full = store.root.is_dir() and shutil.disk_usage(store.root).free < LEAST_FREE
     except OSError as error:
-        why = error.strerror or error
+        why = said(error)
         return f"it cannot write the store {store.location} ({why}); give it the right to, or choose another with store=DIR"
     if full:
         return f"the disk of the store {store.root} is full; free space there or choose another store with store=DIR"
@@ -240,7 +244,7 @@ def hosts_for(task: Task, workers: Sequence[Worker]) -> list[str] | None:
 
 def check_cluster(tasks: Sequence[Task], store: Store, client: Any) -> tuple[Expectation, tuple[Worker, ...]]:
     """Ask the workers and compare with what the tasks need; raises ClusterError before anything runs."""
-    token = f"tmp/.preflight.{os.getpid()}.{os.urandom(4).hex()}"
+    token = f"tmp/{unfinished('preflight')}"
     store.files.write(token, b"here")
     try:
         expected = expectation(tasks, store, token)

@@ -18,12 +18,14 @@ from pipelines.errors import (
     StoreError,
     UsageError,
     WalkfoldError,
+    said,
 )
 from pipelines.execution.cluster import gpu_refusal, report_refusal
 from pipelines.execution.machine import executor_of, remarks
 from pipelines.execution.runners import runner
 from pipelines.execution.selection import Selection, selected
 from pipelines.execution.task_execution import Outcome
+from pipelines.feature_sets import note_use
 from pipelines.flow import OpenFlow, fold_count, open_flow
 from pipelines.graphs.graph import NOTHING, Graph
 from pipelines.graphs.partial import Part
@@ -79,7 +81,7 @@ class Request:
         found = self.rest(range(fold_count(self.graph, self.keeper.store)))
         self.folds, self.whole, self.graph = found.folds, found.whole, found.graph
         self.rest, self.foreseen, self.keeper.graph = None, NOTHING, found.whole
-        self.hold(nodes_by_key(found.graph))
+        self.hold(nodes_by_key(found.graph, found.whole))
 
 
 def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
@@ -108,9 +110,10 @@ def request(options: Options, select: Callable[[Graph], Graph]) -> Request:
     )  # fmt: skip
 
 
-def nodes_by_key(graph: Graph) -> dict[str, str]:
-    """The node of each key that a graph makes."""
-    return {task.key: task.node.name for task in graph.tasks}
+def nodes_by_key(graph: Graph, whole: Graph) -> dict[str, str]:
+    """The node of each key that a part of the flow makes, or reads without making it."""
+    used = {name for task in graph.tasks for name in (task.name, *task.upstream)}
+    return {task.key: task.node.name for task in whole.tasks if task.name in used}
 
 
 def fold_text(arguments: Mapping[str, str], opened: OpenFlow, command: str) -> str:
@@ -164,11 +167,11 @@ def recorded(asked: Request) -> Iterator[None]:
     """Whatever ends the run badly stands in its record; a store that cannot be written is told as such."""
     store = asked.keeper.store
     try:
-        with kept_up(store, asked.settings, nodes_by_key(asked.graph), asked.record.append) as asked.hold:
+        with kept_up(store, asked.settings, nodes_by_key(asked.graph, asked.whole), asked.record.append) as asked.hold:
             yield
     except OSError as error:
         unwritten = StoreError(
-            f"cannot write the record, ledger or report of the run below {store.location}: {error.strerror or error}; "
+            f"cannot write the record, ledger or report of the run below {store.location}: {said(error)}; "
             "free space there or choose another store with store=DIR"
         )
         end_badly(asked.record, unwritten, asked.seconds)
@@ -235,6 +238,7 @@ def run_graph(asked: Request, finish: Callable[[dict[str, Outcome]], T]) -> tupl
 def _planned(asked: Request, before: Sequence[PlannedTask] = ()) -> tuple[PlannedTask, ...]:
     """Plan and record the graph; what the stage `before` has computed keeps its reason."""
     note_code(asked.graph, asked.keeper.store)
+    note_use(asked.keeper.store, asked.graph, asked.whole)
     earlier = {row.task.name: row for row in before}
     planned = tuple(earlier.get(row.task.name, row) for row in plan(asked.graph, asked.keeper.store))
     counted = {"folds": list(asked.folds)} if before else {}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.calibration import Calibration
-from pipelines.errors import CorruptArtefactError, StoreError
+from pipelines.errors import CorruptArtefactError, StoreError, said
 from pipelines.execution.interrupts import go_on, require_no_interrupt
 from pipelines.execution.machine import PARAMETER, Machine, facts_of, kept
 from pipelines.execution.measuring import Stopwatch, device_bytes, noted_warnings, peak_bytes, restart_peaks
@@ -25,13 +25,13 @@ from pipelines.graphs.graph import Source, Task
 from pipelines.graphs.node import Retries
 from pipelines.graphs.part_keys import part_key, part_list, part_schema
 from pipelines.graphs.parts import Part, PartList
+from pipelines.graphs.reading import read_artefact
 from pipelines.record.outputs import output_digest
 from pipelines.record.redaction import Redactor, current
 from pipelines.storage import artefacts
 from pipelines.storage.store import Store
 from pipelines.storage.store_leases import held
 
-AFTER_READ = "after a cache read"
 BEFORE_WRITE = "before a cache write"
 FULL_DISK = 2**20  # bytes; less than this free and no artefact fits
 
@@ -202,14 +202,7 @@ def _load(store: Store, source: Source | tuple[Source, ...]) -> Any:
     if source.parts:
         listed = artefacts.read_parts(store.verified(source.key), PartList)
         return [_load(store, replace(source, key=str(key), parts=False)) for key in listed.table["key"]]
-    field = source.field
-    folder = store.verified(
-        source.key, (lambda name: artefacts.belongs_to(field, name)) if field else (lambda name: True)
-    )
-    value = artefacts.read_parts(folder, source.kind, source.field)
-    if source.gate is not None and source.field is None:
-        source.gate(value, AFTER_READ)
-    return value
+    return read_artefact(store, source.key, source.kind, source.gate, source.field)
 
 
 def _publish(store: Store, assignment: Assignment, value: Any, machine: Machine) -> None:
@@ -233,7 +226,7 @@ def _write(
     except OSError as error:
         # numpy reports a short write without an errno, so the disk itself is asked too
         full = error.errno == errno.ENOSPC or shutil.disk_usage(store.root).free < FULL_DISK
-        reason = "the disk is full" if full else str(error.strerror or error)
+        reason = "the disk is full" if full else said(error)
         raise StoreError(
             f"{task}: cannot write its artefact to the store {store.location}: {reason}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"

@@ -69,15 +69,16 @@ class Node:
     `inputs` maps a parameter to `node` or `node.field` (one field of its artefact); `settings` to a dotted configuration key;
     `axes` to a fan-out axis whose value it gets; `files` to a group of input files, of which a Path gets the place's file and
     a Partition its piece. `per` lists the node's axes: an input with the same axes is matched, an axis that only the input
-    has is gathered into a list. `gate` is called with the artefact before it is written to the store and after it is read
-    from it. `evaluates` names the rows a node looks at and `trials` how many things it tried there: a number, or the field of
-    its artefact that holds it; `neutral` are parameters and fields of it that do not tell one look from another. `modules` is
-    the configuration key that names the user's modules it imports; their code is in its key, and so is that of a value
-    `package.module:name` of one of its axes. `narrowed` cuts a setting down to what the node reads of it at its place, so that
-    a change of the rest does not reach its key. `split` cuts the work: called with the function's arguments it returns Parts,
-    each computed by the function and stored under a key of its own content; what reads the node gets a list. `exact`: its
-    numbers come from exactly rounded operations in a fixed order (+ - * / and square roots, numpy's sums and sorts), the same
-    bits on every machine; the key of any other node also names what rounds here.
+    has is gathered into a list. `gate` (a pipelines.graphs.reading.Gate, or a function) is called with the artefact before it
+    is written to the store and when it, or a field of it, is read from there. `evaluates` names the rows a node looks at and
+    `trials` how many things it tried there: a number, or the field of its artefact that holds it; `neutral` are parameters and
+    fields of it that do not tell one look from another. `modules` is the configuration key that names the user's modules it
+    imports; their code is in its key, and so is that of a value `package.module:name` of one of its axes. `narrowed` cuts a
+    setting down to what the node reads of it at its place, so that a change of the rest does not reach its key. `split` cuts
+    the work: called with the function's arguments it returns Parts, each computed by the function and stored under a key of
+    its own content; what reads the node gets a list. `exact`: its numbers come from exactly rounded operations in a fixed
+    order (+ - * / and square roots, numpy's sums and sorts), the same bits on every machine; the key of any other node also
+    names what rounds here.
 
     `resources`, `retries` and `timeout_s` (seconds a try may take; 0 is no limit) say how it runs, never what it makes: they
     are not in its key. A timeout counts as TimeoutError. docs/flows.md says what each runner does about them. `pieces`: how

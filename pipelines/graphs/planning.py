@@ -7,6 +7,7 @@ from typing import Any
 
 from pipelines.graphs.graph import Graph, Task
 from pipelines.keying.code_closure import ANNOTATIONS, ORDER
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store import Store
 
 REMEDY = "import modules by name, make files inputs of a node (docs/flows.md#content-keys)"
@@ -33,7 +34,7 @@ def note_code(graph: Graph, store: Store) -> None:
 def definitions(store: Store, digest: str) -> dict[str, str]:
     """Return the definitions behind a hash of code that `note_code` kept; nothing where they are not known."""
     try:
-        found = json.loads(store.files.read(f"code/{digest}.json") or b"")
+        found = json_value(store.files.read(f"code/{digest}.json"))
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

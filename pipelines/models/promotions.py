@@ -13,12 +13,14 @@ from typing import Any
 
 from pipelines.config.configuration import nearest
 from pipelines.errors import StoreError, UsageError
+from pipelines.graphs.reading import Gate, read_artefact
 from pipelines.models.scored_code import LINEAR, POLICY, STRATEGY, code_of_tasks, codes_of_run, require_same
 from pipelines.record.job_records import JOBS
 from pipelines.record.records import read_records
+from pipelines.steps.boundaries import FEATURE_SET
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.sweeping import StrategyRanking
-from pipelines.storage import artefacts
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store import Store
 from training.folds import Fold
 
@@ -63,18 +65,21 @@ def read_promoted(store: Store, name: str) -> Promoted:
     if data is None:
         raise UsageError(f"no model is promoted as {name} in the store {store.location}; run `pipeline promote RUN MODEL`")
     try:
-        return Promoted(**json.loads(data)["current"])
+        return Promoted(**json_value(data)["current"])
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{_path(name)} in the store {store.location} is damaged ({error}); promote a model again") from None
 
 
 def promote(store: Store, new: Promoted) -> Promoted | None:
-    """Make a model the current one; return the one before it."""
+    """Make a model the current one; return the one before it. The same model again keeps what was before it."""
     try:
         before: Promoted | None = read_promoted(store, new.name)
     except (UsageError, StoreError):
         before = None
-    document = {"current": asdict(new), "previous": asdict(before) if before else None}
+    previous = asdict(before) if before else None
+    if before and (before.run, before.fold, before.model) == (new.run, new.fold, new.model):
+        previous = json_value(store.files.read(_path(new.name)) or b"{}").get("previous")
+    document = {"current": asdict(new), "previous": previous}
     store.files.write(_path(new.name), json.dumps(document, indent=1).encode())
     line = {name: getattr(new, name) for name in ("at", "run", "fold", "model", "beats_flat", "anyway")}
     store.files.append(f"promoted/{new.name}.history.jsonl", json.dumps(line))
@@ -91,7 +96,7 @@ def find_model(store: Store, run: str, model: str, fold: int | None, name: str, 
     number = _fold(record, tasks, fold)
     kind, wanted = _tasks_of(model, number, tasks)
     fold_rows: Fold = _read(store, tasks, f"fold[fold={number}]", Fold)
-    bars = _field(store, tasks, "feature_set", FeatureSet, "bars")
+    bars = _read(store, tasks, "feature_set", FeatureSet, "bars", FEATURE_SET)
     best, start = _combination(store, tasks, wanted[0], model) if kind == STRATEGY else ({}, 0)
     beats, words = _judged(store, record["run"], number, model)
     if not beats and not anyway:
@@ -108,7 +113,7 @@ def find_model(store: Store, run: str, model: str, fold: int | None, name: str, 
     return Promoted(
         name=name, run=record["run"], fold=number, model=model, kind=kind, parameters=best, start=start,
         since=bars["ts_event"].iloc[fold_rows.test[0]].isoformat(), artefacts={task: tasks[task] for task in wanted},
-        feature_set=tasks["feature_set"], names=list(_field(store, tasks, "feature_set", FeatureSet, "names")),
+        feature_set=tasks["feature_set"], names=list(_read(store, tasks, "feature_set", FeatureSet, "names", FEATURE_SET)),
         configuration=record["configuration"], beats_flat=beats, words=words, anyway=anyway, at=at,
         code=code, data_code=codes_of_run(store, tasks),
     )  # fmt: skip
@@ -151,33 +156,29 @@ def _tasks_of(model: str, fold: int, tasks: Mapping[str, str]) -> tuple[str, lis
 
 
 def _combination(store: Store, tasks: Mapping[str, str], task: str, model: str) -> tuple[dict[str, float], int]:
-    best = dict(_field(store, tasks, task, StrategyRanking, "best"))
+    best = dict(_read(store, tasks, task, StrategyRanking, "best"))
     if not best:
         raise UsageError(f"{model}: no combination had a defined value on the validation rows, so there is nothing to promote")
-    return best, int(_field(store, tasks, task, StrategyRanking, "start"))
+    return best, int(_read(store, tasks, task, StrategyRanking, "start"))
 
 
 def _judged(store: Store, run: str, fold: int, model: str) -> tuple[bool, str]:
     """Whether the run's report says that a model beats flat, and its words; a model that no report judged does not."""
     store.pull("runs", "report.json")
     try:
-        report = json.loads((store.root / "runs" / run / f"fold-{fold}" / "report.json").read_bytes())
+        report = json_value((store.root / "runs" / run / f"fold-{fold}" / "report.json").read_bytes())
         mine = next(row for row in report["verdict"]["models"] if row["model"] == model)
         return bool(mine["beats_flat"]), str(mine["words"])
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
         return False, "not judged by a report of this run"
 
 
-def _read(store: Store, tasks: Mapping[str, str], task: str, kind: Any) -> Any:
+def _read(
+    store: Store, tasks: Mapping[str, str], task: str, kind: Any, only: str | None = None, gate: Gate | None = None
+) -> Any:
     if task not in tasks or store.manifest(tasks[task]) is None:
         raise UsageError(f"{task} of the run is no longer in the store, or never was; run the fold again")
-    return artefacts.read_parts(store.verified(tasks[task]), kind)
-
-
-def _field(store: Store, tasks: Mapping[str, str], task: str, kind: Any, field: str) -> Any:
-    if task not in tasks or store.manifest(tasks[task]) is None:
-        raise UsageError(f"{task} of the run is no longer in the store, or never was; run the fold again")
-    return artefacts.read_parts(store.verified(tasks[task], lambda name: artefacts.belongs_to(field, name)), kind, field)
+    return read_artefact(store, tasks[task], kind, gate, only)
 
 
 def _path(name: str) -> str:

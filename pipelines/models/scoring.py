@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from kernels.execution import Costs, Execution, Instrument
 from kernels.portfolio import whole_contracts
 from pipelines.errors import UsageError
+from pipelines.graphs.reading import read_artefact
 from pipelines.models.promotions import Promoted
 from pipelines.models.scored_code import LINEAR, STRATEGY
+from pipelines.steps.boundaries import NORMALISED
 from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.fold_rows import NormalisedFeatures
-from pipelines.storage import artefacts
 from pipelines.storage.store import Store
 from training.linear import LinearModel, linear_positions
 from training.policy import Policy
@@ -109,9 +110,9 @@ def _strategy(promoted: Promoted, bars: pd.DataFrame, first: int, terms: Terms) 
 def _normalised(store: Store, promoted: Promoted, feature_set: FeatureSet, begin: int) -> NDArray[np.float32]:
     """The features from row `begin` on, on the scale of the model's own fold."""
     (task,) = (name for name in promoted.artefacts if name.startswith("normalised"))
-    folder = store.verified(promoted.artefacts[task], lambda name: not name.startswith(("z.", "findings.", "valid.")))
-    normaliser: Normaliser = artefacts.read_parts(folder, NormalisedFeatures, "normaliser")
-    limit = float(artefacts.read_parts(folder, NormalisedFeatures, "limit"))
+    key = promoted.artefacts[task]
+    normaliser: Normaliser = read_artefact(store, key, NormalisedFeatures, NORMALISED, "normaliser")
+    limit = float(read_artefact(store, key, NormalisedFeatures, NORMALISED, "limit"))
     kept = slice(begin, None)
     z, _ = normalise(
         np.asarray(feature_set.features)[kept], normaliser, limit, feature_set.names, None, np.asarray(feature_set.valid)[kept]
@@ -123,12 +124,12 @@ def _model(
     store: Store, promoted: Promoted, z: NDArray[np.float32], bars: pd.DataFrame, rows: tuple[int, int], terms: Terms
 ) -> NDArray[np.float64]:
     (task,) = (name for name in promoted.artefacts if not name.startswith("normalised"))
-    folder = store.verified(promoted.artefacts[task])
+    key = promoted.artefacts[task]
     if promoted.kind == LINEAR:
-        return linear_positions(artefacts.read_parts(folder, LinearModel), z, rows)
+        return linear_positions(read_artefact(store, key, LinearModel, None), z, rows)
     from training.evaluation import policy_positions
 
-    policy: Policy = artefacts.read_parts(folder, Policy)
+    policy: Policy = read_artefact(store, key, Policy, None)
     return policy_positions(policy, z, bars, rows, terms.contract, terms.costs, terms.execution)
 
 

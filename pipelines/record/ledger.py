@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.keying.keys import digest
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store import Store
 
 Instants = tuple[str, str]
@@ -64,7 +65,7 @@ class Ledger:
         found: dict[str, Look] = {}
         for line in self.store.files.lines(self.name):
             try:
-                entry = json.loads(line)
+                entry = json_value(line)
                 look = Look(**{"artefact": entry["key"], **entry})
             except (ValueError, TypeError, KeyError):
                 continue
@@ -115,7 +116,7 @@ class Ledger:
     def _opened(self, data: str) -> Opened:
         """The opening prices of a data set; empty for one that was known by its files, and where a disk has damaged them."""
         try:
-            found: Any = json.loads(self.store.files.read(self._data_path(data)) or b"")
+            found: Any = json_value(self.store.files.read(self._data_path(data)))
             return {str(session): float(price) for session, price in found["opened"].items()}
         except (ValueError, TypeError, KeyError, AttributeError):
             return {}

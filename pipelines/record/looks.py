@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.graphs.graph import Graph, Task
+from pipelines.graphs.reading import read_task
 from pipelines.keying import keys
 from pipelines.keying.content import content_digest
 from pipelines.record.ledger import Instants, Ledger, Look, Opened, data_name
-from pipelines.storage import artefacts
 from pipelines.storage.store import Store
 
 FOLDS = "folds"
@@ -75,7 +75,7 @@ class LookKeeper:
         if self._ranges:
             return
         task = self.graph[FOLDS]
-        table = artefacts.read_parts(self.store.verified(task.key), task.kind)
+        table = read_task(self.store, task)
         for entry in table.reports:
             self._ranges[int(entry["index"])] = {rows: (entry[rows]["first"], entry[rows]["last"]) for rows in ROWS}
         self._opened = dict(getattr(table, "opened", {}))
@@ -90,7 +90,7 @@ class LookKeeper:
         place = [[axis, value] for axis, value in task.coordinates if axis != "fold"]
         days = {session: price for session, price in self.opened.items() if _date(first) <= session <= _date(last)}
         try:
-            seen = content_digest(_told(artefacts.read_parts(self.store.verified(task.key), task.kind), node.neutral))
+            seen = content_digest(_told(read_task(self.store, task), node.neutral))
         except TypeError:  # an artefact of the user's whose content has no digest
             return task.key
         return keys.digest([node.name, place, own, node.evaluates, first, last, days, seen])
@@ -99,7 +99,7 @@ class LookKeeper:
         """Return how many things the task tried: the table of nodes says it, or names the field that holds it."""
         if isinstance(task.node.trials, int):
             return task.node.trials
-        value: Any = artefacts.read_parts(self.store.verified(task.key), task.kind, task.node.trials)
+        value: Any = read_task(self.store, task, task.node.trials)
         return int(value)
 
 

@@ -16,9 +16,11 @@ from typing import Any
 from pipelines.errors import UsageError
 from pipelines.keying.keys import installed_versions
 from pipelines.record.redaction import Redactor, current
+from pipelines.storage.json_values import json_value
+from pipelines.storage.listing import listed
 from pipelines.storage.processes import Owner, is_alive
 from pipelines.storage.store import Store
-from pipelines.storage.store_files import write_text
+from pipelines.storage.store_files import LocalFiles, write_text
 
 RECORD = "record.jsonl"
 SUMMARY = "summary.json"
@@ -97,7 +99,7 @@ def versions() -> dict[str, str]:
 def read_records(store: Store) -> list[dict[str, Any]]:
     """Return every run in the store with its tasks, oldest first; a store that does not exist has none."""
     store.pull("runs", RECORD)
-    return [read_record(path.parent) for path in sorted((store.root / "runs").glob(f"*/{RECORD}"))]
+    return [read_record(folder) for folder in run_folders(store)]
 
 
 def read_summaries(store: Store, most: int = 0) -> list[dict[str, Any]]:
@@ -105,14 +107,18 @@ def read_summaries(store: Store, most: int = 0) -> list[dict[str, Any]]:
 
     `most`: only so many of the newest; 0 is all.
     """
-    paths = sorted((store.root / "runs").glob(f"*/{RECORD}"))
-    return [_summary(path.parent) for path in paths[-most:]]
+    return [_summary(folder) for folder in run_folders(store)[-most:]]
+
+
+def run_folders(store: Store) -> list[Path]:
+    """Return the folders of the runs on this machine that have a record, oldest first."""
+    return [folder for folder in listed(store.root / "runs") if (folder / RECORD).exists()]
 
 
 def find_run(store: Store, name: str) -> Path:
     """Return the folder of the run of this name or beginning; raise UsageError naming the nearest or those that begin so."""
     store.pull("runs", RECORD)
-    known = [path.parent.name for path in sorted((store.root / "runs").glob(f"*/{RECORD}"))]
+    known = [folder.name for folder in run_folders(store)]
     found = [name] if name in known else [run for run in known if run.startswith(name)]
     if len(found) == 1:
         return store.root / "runs" / found[0]
@@ -174,7 +180,7 @@ def summary_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _summary(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / SUMMARY).read_bytes())
+        found = json_value((folder / SUMMARY).read_bytes())
         if isinstance(found, dict) and found["run"] == folder.name:
             return found
     except (OSError, ValueError, KeyError):
@@ -184,9 +190,10 @@ def _summary(folder: Path) -> dict[str, Any]:
 
 def _events(path: Path) -> list[dict[str, Any]]:
     found = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else ():
+    data = LocalFiles(path.parent).read(path.name) or b""
+    for line in data.decode("utf-8", "replace").splitlines():
         try:
-            event = json.loads(line)
+            event = json_value(line)
         except ValueError:
             continue
         if isinstance(event, dict) and isinstance(event.get("event"), str) and "at" in event:

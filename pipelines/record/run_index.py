@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.record.records import RECORD, read_summaries
+from pipelines.record.records import RECORD, read_summaries, run_folders
 from pipelines.report.formats import instant
 from pipelines.report.writing import render_page, write_html
 from pipelines.storage.store import Store
@@ -132,4 +132,4 @@ def _fold_of(path: str) -> str:
 
 
 def _count(store: Store) -> int:
-    return sum(1 for _ in (store.root / "runs").glob(f"*/{RECORD}"))
+    return len(run_folders(store))

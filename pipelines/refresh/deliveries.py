@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,10 +10,9 @@ import pandas as pd
 from loaders.types import nanoseconds as times
 from pipelines.graphs.graph import Graph
 from pipelines.graphs.parts import PartList
+from pipelines.graphs.reading import read_artefact, read_task
 from pipelines.refresh.published_pointer import CurrentSet
 from pipelines.refresh.refresh_settings import RefreshSettings
-from pipelines.steps.feature_set import FeatureSet
-from pipelines.storage import artefacts
 from pipelines.storage.store import Store
 from validation.sanitise import Sanitised
 
@@ -52,20 +50,17 @@ def delivery(graph: Graph, store: Store, before: CurrentSet | None) -> Delivery:
     rows = {} if old is None else dict(zip(old["session"].tolist(), old["rows"].tolist(), strict=True))
     now = dict(zip(new["session"].tolist(), new["rows"].tolist(), strict=True))
     full = max(rows.values(), default=1)
-    sanitised = graph["sanitised"]
-    folder = store.verified(sanitised.key)
-    accepted = artefacts.read_parts(folder, Sanitised, "accepted")["session"]
-    quarantine = artefacts.read_parts(folder, Sanitised, "quarantine")
-    rejected = quarantine[quarantine["session"].isin(changed)]
+    sanitised: Sanitised = read_task(store, graph["sanitised"])
+    rejected = sanitised.quarantine[sanitised.quarantine["session"].isin(changed)]
     return Delivery(
         changed=tuple(changed.tolist()),
-        rows=int(accepted.isin(changed).sum()) + len(rejected),
+        rows=int(sanitised.accepted["session"].isin(changed).sum()) + len(rejected),
         rejected={str(rule): int(count) for rule, count in rejected["rule"].value_counts().sort_index().items()},
         ordinals=_by_file(rejected),
         missing=_missing(graph, store, before),
         lost=tuple(session for session in rows if session not in now),
         shrunk={at: (rows[at] - now[at]) / full for at in rows if at in now and now[at] < rows[at]},
-        newest=_newest(store, graph["feature_set"].key),
+        newest=int(times(read_task(store, graph["feature_set"], "bars")["ts_event"])[-1]),
     )
 
 
@@ -120,13 +115,8 @@ def files_to_blame(found: Delivery, limits: RefreshSettings, names: Sequence[str
 
 def days_of(store: Store, key: str) -> pd.DataFrame:
     """Return the list of a set's trade dates: session, rows and the key of each."""
-    table: pd.DataFrame = artefacts.read_parts(store.verified(key), PartList, "table")
+    table: pd.DataFrame = read_artefact(store, key, PartList, None, "table")
     return table
-
-
-def _newest(store: Store, key: str) -> int:
-    folder = store.verified(key, lambda name: artefacts.belongs_to("bars", name))
-    return int(times(artefacts.read_parts(folder, FeatureSet, "bars")["ts_event"])[-1])
 
 
 def _by_file(rejected: pd.DataFrame) -> dict[str, dict[int, int]]:
@@ -161,6 +151,5 @@ def _missing(graph: Graph, store: Store, before: CurrentSet | None) -> dict[int,
 
 
 def _coverage(graph: Graph, store: Store) -> pd.DataFrame:
-    task: Any = graph["gaps"]
-    table: pd.DataFrame = artefacts.read_parts(store.verified(task.key), task.kind, "coverage")
+    table: pd.DataFrame = read_task(store, graph["gaps"], "coverage")
     return table

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pipelines.errors import StoreError, UsageError
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store import Store
 
 SHORT = 32  # digits of a key that only name a set and must not keep it from being evicted
@@ -76,7 +77,7 @@ def read_pointer(store: Store, name: str) -> Pointer:
     if data is None:
         return Pointer()
     try:
-        row = json.loads(data)
+        row = json_value(data)
         refused = tuple(Refusal(**{**one, "reasons": tuple(one["reasons"])}) for one in row["refused"])
         return Pointer(_set(row["current"]), _set(row["previous"]), tuple(row["withdrawn"]), refused)
     except (ValueError, KeyError, TypeError) as error:
@@ -95,9 +96,11 @@ def current_set(store: Store, name: str) -> CurrentSet:
 
 
 def publish(store: Store, name: str, new: CurrentSet) -> Pointer:
-    """Make a set the current one; the set until now becomes the previous one."""
+    """Make a set the current one; the set until now becomes the previous one, unless it is the same computed anew."""
     before = read_pointer(store, name)
-    return _switch(store, name, replace(before, current=new, previous=before.current), "published")
+    same = before.current is not None and before.current.feature_set == new.feature_set
+    previous = before.previous if same else before.current
+    return _switch(store, name, replace(before, current=new, previous=previous), "published")
 
 
 def renamed(store: Store, name: str, same: CurrentSet) -> None:

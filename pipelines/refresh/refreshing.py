@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pipelines.config.settings import Settings
-from pipelines.errors import ExitCode, NodeError, UsageError, WalkfoldError
+from pipelines.errors import ExitCode, NodeError, StoreError, UsageError, WalkfoldError
 from pipelines.graphs.graph import Graph
 from pipelines.record.records import RunRecord
 from pipelines.refresh.intake import Intake, fingerprint, named, set_aside, take_in
@@ -24,6 +24,7 @@ from pipelines.refresh.published_pointer import (
     refuse,
     renamed,
 )
+from pipelines.storage.json_values import json_value
 from pipelines.storage.locks import Holding
 from pipelines.storage.store import Store
 from pipelines.storage.store_leases import held
@@ -100,7 +101,13 @@ def _fetched(job: Job) -> dict[str, Any] | None:
     from pipelines.refresh.downloads import Source, download
 
     journal = f"downloads/{job.name}.json"
-    known = json.loads(job.store.files.read(journal) or b"{}")
+    try:
+        known = json_value(job.store.files.read(journal) or b"{}")
+    except ValueError as error:
+        raise StoreError(
+            f"{journal} in the store {job.store.location} is damaged ({error}); remove it: the days are then compared with the "
+            "server's once more"
+        ) from None
     source = Source.connect(settings.download, job.say)
     done = download(source, Path(job.settings.data), settings.max_cost_usd, known)
     if done.modified:
@@ -198,15 +205,14 @@ def _read_by(error: NodeError, intake: Intake) -> dict[str, str]:
 def new_set(graph: Graph, job: Job, files: Mapping[str, str], mark: str) -> CurrentSet:
     """Describe the computed feature set of a graph as the one to publish."""
     from pipelines.config.configuration import as_tree
+    from pipelines.graphs.reading import read_task
     from pipelines.models.scored_code import codes_of
     from pipelines.refresh.deliveries import days_of, missing_shares
-    from pipelines.steps.feature_set import FeatureSet
-    from pipelines.storage import artefacts
 
     store, key = job.store, graph["feature_set"].key
     tree = as_tree(job.settings)
     days = days_of(store, graph["feature_days"].key)
-    bars = artefacts.read_parts(store.verified(key), FeatureSet, "bars")
+    bars = read_task(store, graph["feature_set"], "bars")
     last = bars.iloc[-1]
     return CurrentSet(
         feature_set=key,
@@ -236,12 +242,12 @@ def _volumes(graph: Graph, store: Store, session: int, expiry: int) -> dict[str,
     """What the followed contract and each later one traded in a session: of the last files, which alone can hold it."""
     from loaders.sessions import trade_dates
     from loaders.types import nanoseconds as times
-    from pipelines.storage import artefacts
+    from pipelines.graphs.reading import read_task
 
     rule = graph["gaps"].constants["session"]
     totals: dict[str, int] = {}
     for task in [one for one in graph.tasks if one.node.name == "outrights"][-FILES_OF_A_SESSION:]:
-        bars = artefacts.read_parts(store.verified(task.key), task.kind, "bars")
+        bars = read_task(store, task, "bars")
         mine = (trade_dates(times(bars["ts_event"]), rule) == session) & (bars["expiry"] >= expiry).to_numpy()
         for contract, volume in bars[mine].groupby("contract", observed=True)["volume"].sum().items():
             totals[str(contract)] = totals.get(str(contract), 0) + int(volume)

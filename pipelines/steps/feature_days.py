@@ -23,7 +23,8 @@ MASKED, VALID, HAS_FLOW = range(3)  # columns of DayRows.flags
 @dataclass(frozen=True)
 class DayRows:
     """What is joined of one trade date: features [rows, F] float32 and their names, targets [rows, 6] float64, bool flags
-    [rows, 3] (masked by layer 2, may be seen by a model, has measured order flow), findings of layers 2 and 3 by column.
+    [rows, 3] (masked by layer 2, may be seen by a model, has measured order flow), findings of layers 2 and 3 by column,
+    the bound of the features.
     """
 
     features: NDArray[np.float32]
@@ -31,16 +32,15 @@ class DayRows:
     flags: NDArray[np.bool_]
     names: list[str]
     findings: dict[str, list[Any]]
+    limit: float
 
 
 @dataclass(frozen=True)
 class DayFeatures:
-    """The feature set of one trade date: its rows, its bars with the mask of layer 2, and the bounds it keeps."""
+    """The feature set of one trade date: its rows, and its bars with the mask of layer 2."""
 
     rows: DayRows
     bars: pd.DataFrame
-    limit: float
-    return_limit: float
 
 
 def split_days(
@@ -110,20 +110,20 @@ def day_features(
         flags=np.column_stack([whole.bars["masked"].to_numpy(), whole.valid, whole.has_flow])[kept],
         names=whole.names,
         findings=_findings_between(whole.findings, _nanoseconds(own)),
+        limit=limit,
     )
-    return DayFeatures(rows, own, limit, return_limit)
+    return DayFeatures(rows, own)
 
 
-def gate_day(value: DayFeatures, where: str) -> None:
-    """Layer 5 on a trade date; its targets are checked with the bars around it, when computed and in the whole set."""
-    rows = value.rows
-    gate_features(np.asarray(rows.features), np.asarray(rows.flags)[:, VALID], value.limit, where, rows.names)
+def gate_rows(rows: DayRows, where: str) -> None:
+    """Layer 5 on a trade date: every valid row is finite and within the limit; raises GateError otherwise."""
+    gate_features(np.asarray(rows.features), np.asarray(rows.flags)[:, VALID], rows.limit, where, rows.names)
 
 
 def joined_days(
-    days: list[DayRows], bars: pd.DataFrame, exogenous: pd.DataFrame, limit: float, return_limit: float
+    days: list[DayRows], bars: pd.DataFrame, exogenous: pd.DataFrame, limit: float, return_limit: float, root: str = ""
 ) -> FeatureSet:
-    """Put the trade dates together as one feature set whose matrix lies in one piece, to be memory-mapped by training.
+    """Put the trade dates of the instrument `root` together as one feature set whose matrix lies in one piece, to be mapped.
 
     The adjusted levels of masked bars are carried, so that no strategy's indicator sees a poisoned price.
     """
@@ -138,6 +138,7 @@ def joined_days(
         has_flow=flags[:, HAS_FLOW],
         limit=limit,
         return_limit=return_limit,
+        root=root,
     )
 
 

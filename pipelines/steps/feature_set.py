@@ -32,7 +32,7 @@ class FeatureSet:
 
     `bars` carries the mask of layer 2; `findings` those of layers 2 and 3. `valid` [bars] marks the rows a model may see:
     not the warm-up, nor rows whose look-back holds a price at or below zero. `has_flow` [bars] marks the rows whose
-    order-flow columns were measured; on others they are 0.
+    order-flow columns were measured; on others they are 0. `root` names the instrument; a single day's does not.
     """
 
     features: NDArray[np.float32]
@@ -44,6 +44,7 @@ class FeatureSet:
     has_flow: NDArray[np.bool_]
     limit: float
     return_limit: float
+    root: str = ""
 
 
 def clamped_returns(bars: pd.DataFrame, limit: float) -> ClampedReturns:

@@ -10,6 +10,7 @@ from loaders.types import BAR_COLUMNS
 from pipelines.steps.feature_set import FeatureSet
 from training.errors import FoldError
 from training.folds import Fold, FoldSettings, fold_report, select_fold, walk_forward
+from validation.errors import GateError
 from validation.gate import gate_features
 from validation.normalise import Normaliser, fit_normaliser, normalise
 
@@ -99,6 +100,26 @@ def normalised_features(feature_set: FeatureSet, fold: Fold, limit: float) -> No
 def gate_normalised(value: NormalisedFeatures, where: str) -> None:
     """Layer 5: every valid row is finite and within the limit; raises GateError otherwise."""
     gate_features(np.asarray(value.z), np.asarray(value.valid), value.limit, where)
+    gate_normaliser(value.normaliser, where)
+    gate_limit(value.limit, where)
+
+
+def gate_normaliser(normaliser: Normaliser, where: str) -> None:
+    """Require a finite mean and a finite scale above 0 of every feature; raises GateError naming the first without."""
+    mean, scale = np.asarray(normaliser.mean), np.asarray(normaliser.scale)
+    refused = np.flatnonzero(~(np.isfinite(mean) & np.isfinite(scale) & (scale > 0)))
+    if len(refused):
+        first = int(refused[0])
+        raise GateError(
+            f"gate, {where}: feature {first} has mean {mean[first]:g} and scale {scale[first]:g}, which no value can be "
+            f"normalised with ({len(refused)} such features); run the fold again"
+        )
+
+
+def gate_limit(limit: float, where: str) -> None:
+    """Require a bound above 0 (infinity switches the layer off); raises GateError."""
+    if not limit > 0:
+        raise GateError(f"gate, {where}: the limit of layer 4 is {limit:g}, must be above 0; run the fold again")
 
 
 def _moved(rows: tuple[int, int], by: int) -> tuple[int, int]:

@@ -36,7 +36,7 @@ def data_label(truth_files: tuple[Path, ...]) -> dict[str, Any]:
     for path in truth_files:
         try:
             truth = json.loads(path.read_bytes())
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(truth, dict) and isinstance(truth.get("label"), str):
             return {"label": truth["label"]}

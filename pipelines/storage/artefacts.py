@@ -1,7 +1,6 @@
 """What an artefact looks like on disk: tables as Parquet, arrays as .npy, everything else as JSON; nothing is pickled."""
 
 import dataclasses
-import json
 import typing
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +11,7 @@ import pandas as pd
 
 from kernels.canonical_nan import with_canonical_nan
 from pipelines.graphs.value_types import require_value
+from pipelines.storage.json_values import json_value
 
 _JSON_PART = "values.json"
 SMALL_FILE = 2**20  # bytes; below it starting threads and a dataset costs more than reading
@@ -52,7 +52,7 @@ def read_parts(folder: Path, kind: Any, field: str | None = None) -> Any:
     Arrays come memory-mapped and read-only, so that a large matrix costs nothing until it is touched.
     """
     json_part = folder / _JSON_PART
-    plain = json.loads(json_part.read_text(encoding="utf-8")) if json_part.is_file() else {}
+    plain = json_value(json_part.read_text(encoding="utf-8")) if json_part.is_file() else {}
     if field is not None:
         return _read(folder, field, _hints(kind)[field], plain)
     return _read(folder, "value" if not dataclasses.is_dataclass(kind) else "", kind, plain)

@@ -2,16 +2,17 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.storage.listing import listed, walked
 from pipelines.storage.store import Store
-from pipelines.storage.store_files import LocalFiles
+from pipelines.storage.store_files import LocalFiles, removed
 from pipelines.storage.store_leases import LEASE_SECONDS
 
+FINISHED = ("objects", "corrupt", "tmp")  # artefacts appear whole; of tmp/ everything is unfinished
 _UNFINISHED = re.compile(r"\..+\.\d+\.[0-9a-f]{8}")
 
 
@@ -29,10 +30,7 @@ def remove_leftovers(store: Store, dry_run: bool = False) -> Leftovers:
     old = [path for path in _unfinished(store.root) if _age(path, now) > LEASE_SECONDS]
     size = sum(_size(path) for path in old)
     for path in old if not dry_run else ():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        removed(path)
     orphans = store.orphans(LEASE_SECONDS)
     for entry in orphans if not dry_run else ():
         store.files.remove(entry.path)
@@ -40,9 +38,10 @@ def remove_leftovers(store: Store, dry_run: bool = False) -> Leftovers:
 
 
 def _unfinished(root: Path) -> Iterator[Path]:
-    yield from (root / "tmp").glob("*")
-    for folder in ("refs", "ledger", "published", "leases", "runs", "promoted"):
-        yield from (path for path in (root / folder).rglob(".*") if _UNFINISHED.fullmatch(path.name))
+    yield from listed(root / "tmp")
+    for folder in listed(root):
+        if folder.is_dir() and folder.name not in FINISHED:
+            yield from (path for path in walked(folder) if _UNFINISHED.fullmatch(path.name))
 
 
 def _now(root: Path) -> float:
@@ -52,7 +51,7 @@ def _now(root: Path) -> float:
 def _age(path: Path, now: float) -> float:
     """Return the seconds since anything in it changed; what lies in the future, after a clock moved back, is dated now."""
     newest = 0.0
-    for each in (path, *path.rglob("*")):
+    for each in (path, *_below(path)):
         with suppress(OSError):
             changed = each.lstat().st_mtime
             if changed > now:
@@ -61,9 +60,13 @@ def _age(path: Path, now: float) -> float:
     return now - newest
 
 
+def _below(path: Path) -> Iterator[Path]:
+    return walked(path) if path.is_dir() and not path.is_symlink() else iter(())
+
+
 def _size(path: Path) -> int:
     found = 0
-    for each in (path, *path.rglob("*")):
+    for each in (path, *_below(path)):
         with suppress(OSError):
             found += each.lstat().st_size if not each.is_dir() else 0
     return found

@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pipelines.errors import LockedError, StoreError
+from pipelines.errors import LockedError, StoreError, said
+from pipelines.storage.json_values import json_value
 from pipelines.storage.processes import Owner
 from pipelines.storage.store import Store
 from pipelines.storage.store_files import Entry
@@ -48,7 +49,7 @@ def locked(store: Store, name: str, what: str) -> Iterator[Holding]:
         holding = _take(store, f"locks/{name}", what)
     except OSError as error:
         raise StoreError(
-            f"cannot write a lock in the store {store.location}: {error.strerror or error}; free space there or choose "
+            f"cannot write a lock in the store {store.location}: {said(error)}; free space there or choose "
             "another store with store=DIR"
         ) from None
     over = threading.Event()
@@ -103,7 +104,7 @@ def _left_by(store: Store, entry: Entry) -> str:
 
 def _read(store: Store, entry: Entry) -> dict[str, Any] | None:
     try:
-        row = json.loads(store.files.read(entry.path) or b"")
+        row = json_value(store.files.read(entry.path))
         Owner(**row["owner"])
         return {"owner": row["owner"], "host": row["host"], "since": row["since"], "ended": bool(row["ended"])}
     except (ValueError, KeyError, TypeError):
@@ -137,7 +138,7 @@ def _age(since: str) -> str:
 
 def _renew(holding: Holding, over: threading.Event) -> None:
     while not over.wait(LEASE_SECONDS / RENEWALS):
-        with suppress(OSError):  # a server that is away for a while; the next renewal may reach it
+        with suppress(OSError, StoreError):  # a server that is away for a while; the next renewal may reach it
             data = holding.store.files.read(holding.path)
             if data is not None:
                 holding.store.files.write(holding.path, data)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import StoreError
+from pipelines.storage.json_values import json_value
 from pipelines.storage.store_files import checked_key, is_plain_name, sha256_of
 
 MANIFEST = "manifest.json"
@@ -27,7 +28,7 @@ def as_bytes(manifest: Mapping[str, Any]) -> bytes:
 def parsed(data: bytes | None, key: str) -> dict[str, Any] | None:
     """Return a manifest, or None for one that is damaged, belongs to another key or names anything outside its folder."""
     try:
-        manifest: dict[str, Any] = json.loads(data or b"")
+        manifest: dict[str, Any] = json_value(data)
         files = manifest["files"]
         sound = manifest["key"] == key and isinstance(manifest["task"], str) and bool(files)
         for name, part in files.items():

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipelines.errors import CorruptArtefactError, StoreError
+from pipelines.errors import CorruptArtefactError, StoreError, said
 from pipelines.storage import manifests
+from pipelines.storage.listing import walked
 from pipelines.storage.manifests import MANIFEST
 from pipelines.storage.remote_files import RemoteFiles
 from pipelines.storage.store import FOLDERS, Store
@@ -38,7 +39,7 @@ class RemoteStore(Store):
             store.files.now()  # writes, reads and deletes an object
         except OSError as error:
             raise StoreError(
-                f"cannot write the store {url}: {error.strerror or error}; see that the bucket exists, that store_options "
+                f"cannot write the store {url}: {said(error)}; see that the bucket exists, that store_options "
                 "or the environment hold its credentials, and that its package is installed (S3: pip install walkfold[s3])"
             ) from None
         return store
@@ -169,12 +170,12 @@ class RemoteStore(Store):
     def push(self, folder: Path) -> None:
         """Copy a run's folder to the remote side; raise StoreError where that cannot be."""
         try:
-            for path in sorted(folder.rglob("*")):
+            for path in sorted(walked(folder)):
                 if path.is_file() and not path.name.startswith("."):
                     self.files.upload(path, path.relative_to(self.root).as_posix())
         except OSError as error:
             raise StoreError(
-                f"cannot copy {folder} to the store {self.url}: {error.strerror or error}; it is complete in that folder"
+                f"cannot copy {folder} to the store {self.url}: {said(error)}; it is complete in that folder"
             ) from None
 
     def pull(self, folder: str, name: str) -> None:
@@ -218,7 +219,7 @@ class RemoteStore(Store):
             raise
         except OSError as error:
             raise StoreError(
-                f"cannot read the store {self.url}: {error.strerror or error}; run again when it can be reached, what was "
+                f"cannot read the store {self.url}: {said(error)}; run again when it can be reached, what was "
                 "finished stays"
             ) from None
 

@@ -15,15 +15,16 @@ import errno
 import json
 import os
 import shutil
-import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.errors import CorruptArtefactError, StoreError
+from pipelines.errors import CorruptArtefactError, StoreError, said
 from pipelines.storage import manifests
+from pipelines.storage.json_values import json_value
+from pipelines.storage.listing import listed
 from pipelines.storage.manifests import MANIFEST
 from pipelines.storage.processes import is_alive
 from pipelines.storage.store_files import (
@@ -31,10 +32,14 @@ from pipelines.storage.store_files import (
     Files,
     LocalFiles,
     checked_key,
+    is_key,
     is_plain_name,
+    removed,
     sha256_of,
     sync,
+    unfinished,
     write_bytes,
+    writer_of,
 )
 
 REMEMBERED = 8
@@ -73,32 +78,31 @@ class Store:
 
         The list of a node's parts is there when each of its parts is.
         """
-        manifest = self.listed(key)
+        manifest = self._complete(key)
         if manifest is None:
             return None
-        folder = self.folder(key)
-        if not all(_has_size(folder / name, part["bytes"]) for name, part in manifest["files"].items()):
-            return None
-        return manifest if all(self.manifest(needed) is not None for needed in manifest.get("needs", ())) else None
+        return manifest if all(self._complete(needed) is not None for needed in manifest.get("needs", ())) else None
 
     def listed(self, key: str) -> dict[str, Any] | None:
         """Return the manifest alone, whether or not what it lists is there; None where there is none to believe."""
         folder = self.folder(key)
         if folder.is_symlink() or folder.parent.is_symlink():
             return None
-        return manifests.parsed(LocalFiles(folder).read(MANIFEST), key)
+        try:
+            return manifests.parsed(LocalFiles(folder).read(MANIFEST), key)
+        except StoreError:  # an artefact that the disk does not give is damaged: it is made again
+            return None
 
     def keys_from(self, start: str) -> list[str]:
         """Return the keys of artefacts that begin so, by two characters or more."""
-        group = self.root / "objects" / start[:2]
-        found = sorted(path.name for path in group.glob("?" * 64)) if start[:2].isalnum() and group.is_dir() else []
-        return [name for name in found if name.startswith(start)]
+        found = listed(self.root / "objects" / start[:2]) if start[:2].isalnum() else []
+        return [path.name for path in found if is_key(path.name) and path.name.startswith(start)]
 
     def stored(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Go through the artefacts: key and manifest."""
-        for group in sorted((self.root / "objects").glob("??")):
-            for folder in sorted(group.glob("?" * 64)):
-                manifest = self.listed(folder.name)
+        for group in listed(self.root / "objects"):
+            for folder in listed(group) if len(group.name) == 2 else ():
+                manifest = self.listed(folder.name) if is_key(folder.name) else None
                 if manifest is not None:
                     yield folder.name, manifest
 
@@ -148,14 +152,21 @@ class Store:
         return folder
 
     def remember(self, task: str, reference: Mapping[str, Any]) -> None:
-        """Note the key of a task and what it was made of, newest first; only the last REMEMBERED are kept."""
+        """Note the key of a task and what it was made of as the one that was made or used last.
+
+        The last REMEMBERED are kept, and the last of each instrument.
+        """
         others = [one for one in self.remembered(task) if one.get("key") != reference["key"]]
-        self.files.write(_reference(task), json.dumps([reference, *others][:REMEMBERED]).encode())
+        kept = [reference, *others][:REMEMBERED]
+        for one in others[REMEMBERED - 1 :]:
+            if root_of(one) not in map(root_of, kept):
+                kept.append(one)
+        self.files.write(_reference(task), json.dumps(kept).encode())
 
     def remembered(self, task: str) -> list[dict[str, Any]]:
-        """Return what `remember` noted, newest first; nothing where the file is missing or damaged."""
+        """Return what `remember` noted, the last made or used first; nothing where the file is missing or damaged."""
         try:
-            references = json.loads(self.files.read(_reference(task)) or b"")
+            references = json_value(self.files.read(_reference(task)))
         except ValueError:
             return []
         return [one for one in references if isinstance(one, dict)] if isinstance(references, list) else []
@@ -187,7 +198,7 @@ class Store:
 
     def drop(self, key: str, hidden: Path) -> None:
         """Delete a withdrawn artefact for good."""
-        shutil.rmtree(hidden, ignore_errors=True)
+        removed(hidden)
 
     def orphans(self, age: float) -> list[Entry]:
         """List files of artefacts that no manifest names: none here, where an artefact appears in one rename."""
@@ -208,17 +219,22 @@ class Store:
         try:
             for name in FOLDERS:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
-            probe = self.root / "tmp" / f".probe.{os.getpid()}"
+            probe = self.root / "tmp" / unfinished("probe")
             probe.write_bytes(b"")
             probe.unlink()
         except OSError as error:
-            raise StoreError(
-                f"cannot write the store {named}: {error.strerror}; choose another with store=DIR"
-            ) from None
+            why = said(error) if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
+            raise StoreError(f"cannot write the store {named}: {why}; choose another with store=DIR") from None
         self._remove_unfinished()
 
     def _temporary(self, name: str) -> Path:
-        return self.root / "tmp" / f"{name}.{socket.gethostname()}.{os.getpid()}.{os.urandom(4).hex()}"
+        return self.root / "tmp" / unfinished(name)
+
+    def _complete(self, key: str) -> dict[str, Any] | None:
+        """The manifest of an artefact whose own files are all there with their sizes."""
+        manifest, folder = self.listed(key), self.folder(key)
+        sizes = manifest["files"].items() if manifest is not None else ()
+        return manifest if all(_has_size(folder / name, part["bytes"]) for name, part in sizes) else None
 
     def _place(self, key: str, made: Path) -> None:
         """Rename a finished folder to its place among the objects, or delete it where another writer was first."""
@@ -236,12 +252,18 @@ class Store:
             shutil.rmtree(made)  # another writer published the same content first
 
     def _remove_unfinished(self) -> None:
-        """Delete temporary folders of processes of this host that are gone; a crash leaves nothing behind for long."""
-        for folder in (self.root / "tmp").iterdir():
-            parts = folder.name.rsplit(".", 2)  # a host's name may hold dots
-            mine = len(parts) == 3 and parts[0].endswith(f".{socket.gethostname()}")
-            if mine and parts[1].isdigit() and not is_alive(int(parts[1])):
-                shutil.rmtree(folder, ignore_errors=True)
+        """Delete what processes of this host that are gone left in tmp/; a crash leaves nothing behind for long."""
+        for path in listed(self.root / "tmp"):
+            writer = writer_of(path.name)
+            if writer is not None and not is_alive(writer):
+                removed(path)
+
+
+def root_of(reference: Mapping[str, Any]) -> str:
+    """Return the instrument's root that a remembered artefact was made with, "" where its node was not told."""
+    parts = reference.get("parts")
+    configuration = parts.get("configuration") if isinstance(parts, dict) else None
+    return str(configuration.get("root", "")) if isinstance(configuration, dict) else ""
 
 
 def _reference(task: str) -> str:

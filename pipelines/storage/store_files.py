@@ -4,14 +4,20 @@ import errno
 import hashlib
 import os
 import re
+import shutil
+import socket
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from pipelines.errors import StoreError
+from pipelines.storage.listing import walked
 
 _KEY = re.compile(r"[0-9a-f]{64}")
+NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
+"""Errors of opening where there is no regular file: nothing, a folder, a link, a socket."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +64,15 @@ class LocalFiles:
     root: Path
 
     def read(self, path: str) -> bytes | None:
-        """Return the content, None where there is no such regular file."""
+        """Return the content, None where there is no such regular file; raise StoreError where the disk does not give it."""
         try:
             return read_regular(self.root / path)
-        except OSError:
-            return None
+        except OSError as error:
+            if error.errno in NOT_THERE:
+                return None
+            raise StoreError(
+                f"cannot read {self.root / path}: {error.strerror or error}; check the disk and the permissions, then run again"
+            ) from None
 
     def write(self, path: str, data: bytes) -> None:
         """Replace the file in one rename."""
@@ -106,7 +116,7 @@ class LocalFiles:
     def entries(self, folder: str) -> list[Entry]:
         """List the regular files below a folder; names that begin with a dot are unfinished."""
         found = []
-        for path in sorted((self.root / folder).rglob("*")):
+        for path in sorted(walked(self.root / folder)):
             try:
                 status = path.lstat()
             except OSError:  # it went while we looked
@@ -117,7 +127,7 @@ class LocalFiles:
 
     def now(self) -> float:
         """Return the time that a file written now gets."""
-        probe = self.root / "tmp" / f".clock.{os.getpid()}.{os.urandom(4).hex()}"
+        probe = self.root / "tmp" / unfinished("clock")
         probe.write_bytes(b"")
         try:
             return probe.stat().st_mtime
@@ -130,9 +140,34 @@ class LocalFiles:
             raise FileNotFoundError(errno.ENOENT, "the store is gone", str(self.root))
 
 
+def unfinished(name: str) -> str:
+    """Return a name below tmp/ for what this process writes and removes again: it says whose it is, should the process die."""
+    return f"{name}.{socket.gethostname()}.{os.getpid()}.{os.urandom(4).hex()}"
+
+
+def writer_of(name: str) -> int | None:
+    """Return the process of this host that a name of `unfinished` or a draft of such a file belongs to, else None."""
+    found = re.search(rf"\.{re.escape(socket.gethostname())}\.(\d+)\.[0-9a-f]{{8}}(\.\d+\.[0-9a-f]{{8}})?$", name)
+    return int(found[1]) if found else None
+
+
+def removed(path: Path) -> None:
+    """Delete a file, or a folder with all that is in it, as far as that can be."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+def is_key(text: object) -> bool:
+    """Say whether a text is a content key: 64 hexadecimal digits."""
+    return isinstance(text, str) and _KEY.fullmatch(text) is not None
+
+
 def checked_key(key: str) -> str:
     """Return the key; raise StoreError for a text that is none and could name a place outside the store."""
-    if not isinstance(key, str) or not _KEY.fullmatch(key):
+    if not is_key(key):
         raise StoreError(f"{key!r:.80} is not a content key: 64 hexadecimal digits")
     return key
 
@@ -152,7 +187,7 @@ def read_regular(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(descriptor, "rb") as stream:  # noqa: PTH123 - a descriptor has no path
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path} is not a regular file")
+            raise OSError(errno.EISDIR, "not a regular file", str(path))
         return stream.read()
 
 
@@ -161,7 +196,7 @@ def sha256_of(path: Path) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(descriptor, "rb") as stream:  # noqa: PTH123 - a descriptor has no path
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path} is not a regular file")
+            raise OSError(errno.EISDIR, "not a regular file", str(path))
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

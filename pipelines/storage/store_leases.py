@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
-from pipelines.errors import StoreError
+from pipelines.errors import StoreError, said
+from pipelines.storage.json_values import json_value
 from pipelines.storage.processes import Owner
 from pipelines.storage.store import Store
 
@@ -47,7 +48,7 @@ def held(store: Store, keys: Collection[str]) -> Iterator[None]:
         store.files.write(path, json.dumps({**facts, "ended": False}).encode())
     except OSError as error:
         raise StoreError(
-            f"cannot write a lease in the store {store.location}: {error.strerror or error}; free space there or choose "
+            f"cannot write a lease in the store {store.location}: {said(error)}; free space there or choose "
             "another store with store=DIR; what was finished stays and is not computed again"
         ) from None
     over = threading.Event()
@@ -69,7 +70,7 @@ def read_leases(store: Store) -> list[Lease]:
         if entry.path == HISTORY:
             continue
         try:
-            row = json.loads(store.files.read(entry.path) or b"")
+            row = json_value(store.files.read(entry.path))
             owner = Owner(**row["owner"])
             found.append(
                 Lease(entry.path, int(row["tick"]), frozenset(row["keys"]), owner, bool(row["ended"]), entry.changed)
@@ -97,7 +98,7 @@ def live(store: Store, lease: Lease, now: float) -> bool:
 def read_history(store: Store) -> dict[str, int]:
     """Return of each key the last lease that held it, of leases that `fold_ended` has put away."""
     try:
-        history = json.loads(store.files.read(HISTORY) or b"")
+        history = json_value(store.files.read(HISTORY))
         return {str(key): int(tick) for key, tick in history.items()}
     except (ValueError, TypeError, AttributeError):
         return {}

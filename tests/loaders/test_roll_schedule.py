@@ -44,6 +44,13 @@ def test_the_text_of_a_schedule_read_back_makes_the_same_series(tmp_path: Path, 
     pd.testing.assert_frame_equal(again.schedule.drop(columns="reason"), made.schedule.drop(columns="reason"))
 
 
+def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rolls.csv"
+    path.write_bytes("session,contract,why\n20240313,ESM4,\xfcber\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"rolls\.csv: is no CSV file in UTF-8"):
+        rolled_bars([MARKET], SessionRule(), RollSettings(months="HMUZ", schedule=str(path)))
+
+
 @pytest.mark.parametrize(("text", "message"), [
     ("date,contract\n20240311,ESH4\n", r"rolls\.csv, line 1: has no column session"),
     ("session,contract\n", r"rolls\.csv: has no rows"),

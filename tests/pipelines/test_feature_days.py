@@ -175,3 +175,13 @@ def test_a_days_rows_do_not_depend_on_how_much_lies_around_it(bars):
         assert rows.flags.tobytes() == np.ascontiguousarray(whole.flags[at:stop]).tobytes()
         at = stop
     assert at == len(bars)
+
+
+def test_a_masked_bars_adjusted_levels_are_those_of_the_close_before_it(bars, shop):
+    """The spike on day 2 is masked, and so is the bar after it: no indicator may see either."""
+    made = shop.build(bars).bars
+    at = np.flatnonzero(made["masked"])
+    assert at.tolist() == [2 * MINUTES + 50, 2 * MINUTES + 51]
+    for name in ("adj_open", "adj_high", "adj_low", "adj_close"):
+        assert (made[name].iloc[at] == bars["adj_close"].iloc[at[0] - 1]).all()
+    assert_array_equal(made["close"], bars["close"])

@@ -210,3 +210,10 @@ def test_what_no_rule_judges_is_refused(changes, message):
     assert len(sanitise_bars(bars)[0]) == 2
     with pytest.raises(ValueError, match=message):
         sanitise_bars(bars.assign(**changes))
+
+
+def test_a_price_below_zero_is_filed_under_the_rule_that_it_breaks_where_it_is_allowed(rolled_of):
+    table = rolled_of([10.0, 10.25, 10.5])
+    table.loc[1, "low"] = -round(0.1 * 1e9)  # between two ticks
+    assert sanitise_rolled(table, BarRules(tick_size=0.25, allow_nonpositive=True)).quarantine["rule"].tolist() == ["off_tick"]
+    assert sanitise_rolled(table, BarRules(tick_size=0.25)).quarantine["rule"].tolist() == ["nonpositive_price"]

@@ -13,6 +13,7 @@ import pytest
 
 from pipelines.cli import main
 from pipelines.errors import LockedError
+from pipelines.storage import locks
 from pipelines.storage.locks import locked
 from pipelines.storage.processes import Owner
 from pipelines.storage.remote_store import RemoteStore
@@ -140,3 +141,14 @@ def test_a_second_refresh_ends_with_5_and_says_why(store, tmp_path, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert (code, answer["status"], answer["exit_code"]) == (5, "locked", 5)
     assert f"pid {os.getpid()} on {socket.gethostname()}" in answer["error"]
+
+
+def test_a_lock_is_renewed_while_its_holder_lives(store, monkeypatch):
+    monkeypatch.setattr(locks, "LEASE_SECONDS", 0.2)
+    with locked(store, "job", "refresh") as holding:
+        path = store.root / holding.path
+        os.utime(path, (1, 1))
+        until = time.monotonic() + 30
+        while path.stat().st_mtime < 1e9 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert path.stat().st_mtime > 1e9

@@ -2,7 +2,9 @@
 
 import dataclasses
 import errno
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import pandas as pd
 import pytest
 
 from pipelines.errors import CorruptArtefactError, StoreError
+from pipelines.execution.task_execution import Assignment, perform
 from pipelines.storage import artefacts
 from pipelines.storage.store import Store
 from pipelines.storage.store_files import write_text
@@ -104,6 +107,23 @@ def test_arrays_read_from_the_store_cannot_be_changed(store):
 def test_python_objects_are_refused(tmp_path):
     with pytest.raises(TypeError, match=r"columns \['mixed'\] hold Python objects"):
         artefacts.write_parts(pd.DataFrame({"mixed": [1, "a"]}), tmp_path)
+
+
+def test_an_array_of_python_objects_is_refused_by_name(tmp_path):
+    with pytest.raises(TypeError, match="is an array of Python objects; artefacts hold numbers only"):
+        artefacts.write_parts(np.array([1, "a"], dtype=object), tmp_path)
+
+
+def test_a_flipped_bit_of_a_table_does_not_read_as_data(tmp_path):
+    """Without the store's checksum too: random numbers are stored as they are, and only a page's own checksum tells."""
+    numbers = np.random.default_rng(0).integers(0, 2**62, 2000)
+    artefacts.write_parts(pd.DataFrame({"numbers": numbers}), tmp_path)
+    path = tmp_path / "value.parquet"
+    data = bytearray(path.read_bytes())
+    data[data.index(numbers[1000].tobytes())] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(OSError, match="CRC"):
+        artefacts.read_parts(tmp_path, pd.DataFrame)
 
 
 @pytest.mark.parametrize("name", ["table.parquet", "matrix.npy", "values.json"])
@@ -204,3 +224,75 @@ def test_a_failed_replacement_leaves_the_old_text_and_no_rest(tmp_path, monkeypa
         write_text(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_each_step_has_reached_the_disk_before_the_next(store, monkeypatch, durable):
+    """The files and the manifest before their folder, the folder before the rename, the names beside it last."""
+    steps: list[str] = []
+    fsync, rename = os.fsync, Path.rename
+
+    def synced(descriptor: int) -> None:
+        steps.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        fsync(descriptor)
+
+    def renamed(path: Path, target: Path) -> Path:
+        steps.append("rename")
+        return rename(path, target)
+
+    folder = store.begin(KEY)
+    artefacts.write_parts(sample(), folder)
+    names = sorted(path.name for path in folder.iterdir())
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "rename", renamed)
+    store.publish(KEY, folder, {"task": "sample"}, durable)
+    if durable:
+        assert steps[: len(names)] == names and steps[len(names)].startswith(".manifest.json.")
+        assert steps[len(names) + 1 :] == [folder.name, "rename", KEY[:2]]
+    else:
+        assert steps == ["rename"]
+
+
+def test_a_list_is_there_when_each_of_its_parts_is(store):
+    parts = ["01" * 32, "02" * 32]
+    for key in parts:
+        publish(store, key)
+    folder = store.begin(KEY)
+    artefacts.write_parts(3, folder)
+    store.publish(KEY, folder, {"task": "listed", "needs": parts})
+    assert store.manifest(KEY) is not None
+    (store.folder(parts[1]) / "manifest.json").unlink()
+    assert store.manifest(KEY) is None and store.listed(KEY) is not None
+
+
+def test_a_link_in_a_files_place_is_no_file_of_the_store_whatever_its_size(store, tmp_path):
+    publish(store)
+    path = store.folder(KEY) / "matrix.npy"
+    shutil.copy(path, tmp_path / "elsewhere.npy")
+    path.unlink()
+    path.symlink_to(tmp_path / "elsewhere.npy")
+    assert path.stat().st_size == (tmp_path / "elsewhere.npy").stat().st_size
+    assert store.manifest(KEY) is None
+
+
+def test_a_manifest_that_lists_itself_is_not_believed(store):
+    publish(store)
+    path = store.folder(KEY) / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    manifest["files"]["manifest.json"] = {"bytes": 1, "sha256": "0"}
+    path.write_text(json.dumps(manifest))
+    assert store.listed(KEY) is None
+
+
+def test_a_store_that_is_gone_is_told_and_not_made_anew_in_its_place(store):
+    """A file system that was unmounted: what would be written there is lost when it is back."""
+    assignment = Assignment(
+        task="node", key=KEY, function=lambda: 1, kind=int, inputs={}, constants={}, gate=None, parts={}, store=store
+    )
+    shutil.rmtree(store.root)
+    with pytest.raises(StoreError, match=r"the store .* is gone; bring it back and run again"):
+        perform(assignment, print)
+    for write in (store.files.write, store.files.append):
+        with pytest.raises(FileNotFoundError, match="the store is gone"):
+            write("refs/node.json", b"1" if write == store.files.write else "1")
+    assert not store.root.exists()
