@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(128)
 by_hand(const double* __restrict__ open, const double* __restrict__ close, const double* __restrict__ fast,
         const double* __restrict__ slow, const double* __restrict__ bands, double* __restrict__ result,
         const int fasts, const int band_count, const int slows, const int start, const int stop,
-        const double capital, const double multiplier, const double fee) {
+        const double capital, const double multiplier, const double fee, const double rounding) {
     const int lane = blockIdx.x * blockDim.x + threadIdx.x, count = fasts * band_count * slows;
     if (lane >= count) return;
     // neighbouring threads share the slow and the fast row
@@ -21,7 +21,7 @@ by_hand(const double* __restrict__ open, const double* __restrict__ close, const
     const double band = bands[band_place];
     const double* f = fast + (size_t)start * fasts + fast_place;
     const double* s = slow + (size_t)start * slows + slow_place;
-    double target = 0, position = 0, profit = 0, costs = 0, peak = capital, before = capital, drawdown = 0;
+    double target = 0, position = 0, profit = 0, costs = 0, peak = capital, before = capital, drawdown = -rounding / capital;
     double sum = 0, squares = 0, downside = 0, trades = 0, mark = 0, lowest = capital;
     {
         const double a = __ldg(f), b = __ldg(s);
@@ -47,7 +47,7 @@ by_hand(const double* __restrict__ open, const double* __restrict__ close, const
             if (fall < drawdown) drawdown = fall;
         }
         const double change = equity - before;
-        if (change != 0) {
+        if (fabs(change) > rounding) {
             const double gain = change / before;
             sum += gain;
             squares += gain * gain;
@@ -75,7 +75,7 @@ def seconds_by_hand(bars: Any, families: tuple[Any, Any], bands: Any, start: int
     count = fast.shape[1] * len(bands) * slow.shape[1]
     result = cupy.empty((len(TALLIES), count))
     sizes = [np.int32(n) for n in (fast.shape[1], len(bands), slow.shape[1], start, len(bars))]
-    money = [np.float64(x) for x in (capital, terms.multiplier, terms.fee_per_contract)]
+    money = [np.float64(x) for x in (capital, terms.multiplier, terms.fee_per_contract, terms.rounding)]
     arguments = (opened, close, fast, slow, cupy.asarray(bands), result, *sizes, *money)
     best = float("inf")
     for _ in range(3):

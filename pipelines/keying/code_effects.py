@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kernels.compiled import compiled
 from kernels.features.user import feature
 from pipelines.execution.pieces import Pieces
 from pipelines.graphs.flow_table import Flow, replaced
@@ -52,7 +53,7 @@ PURE_METHODS = frozenset({
 })  # fmt: skip
 FILLING = frozenset({"append", "extend", "insert", "add", "update"})
 """Methods that change a list, dict or set, which a function may have made itself."""
-PURE_DECORATORS = _names_of((feature,)) | {
+PURE_DECORATORS = _names_of((feature, compiled)) | {
     "property", "staticmethod", "classmethod", "dataclasses.dataclass", "functools.lru_cache", "functools.cache",
     "functools.cached_property", "functools.wraps", "contextlib.contextmanager", "typing.overload", "typing.final",
     "typing.runtime_checkable", "abc.abstractmethod", "enum.unique", "numba.njit", "numba.jit",

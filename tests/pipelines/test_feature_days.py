@@ -135,7 +135,9 @@ def test_t23_the_time_of_day_is_that_of_the_instruments_exchange(bars, shop):
     """The days begin at 14:00 UTC in March before the clocks change: 08:00 in Chicago (120 degrees), 15:00 in Berlin (225)."""
     place = feature_names().index("tod_sin")
     assert shop.build(bars).features[0, place] == np.float32(np.sin(np.radians(120.0)))
-    elsewhere = dataclasses.replace(shop, overrides=("instrument.session.timezone=Europe/Berlin",))
+    elsewhere = dataclasses.replace(
+        shop, overrides=("instrument.session.timezone=Europe/Berlin", "instrument.session.calendar=always")
+    )
     assert elsewhere.build(bars).features[0, place] == np.float32(np.sin(np.radians(225.0)))
     assert elsewhere.sessions_made() == dates(bars)
 

@@ -54,7 +54,7 @@ def sound() -> dict[str, Any]:
     report = {"file": "a", "records": count + 3, "outright": count, "dropped": {"spread": 3}}
     outrights = dataclasses.replace(outrights, report=report)
     series = rolled(outrights)
-    days = day_features(BARS, NOTHING, FeatureSettings(), 5.0, 0.1)
+    days = day_features(BARS, NOTHING, FeatureSettings(), "America/Chicago", 5.0, 0.1)
     whole = joined_days([days.rows], BARS, NOTHING, 5.0, 0.1)
     normaliser = Normaliser(np.zeros(2), np.ones(2), np.array([3, 3]), 0, 3)
     normalised = NormalisedFeatures(np.zeros((3, 2), np.float32), normaliser, no_findings(), np.ones(3, bool), 20.0)
@@ -256,7 +256,7 @@ def test_a_fresh_feature_set_is_judged_before_it_is_cut_into_its_day(monkeypatch
     real = feature_set_step.targets
     monkeypatch.setattr(feature_set_step, "targets", lambda *given: real(*given) + 1.0)
     with pytest.raises(TargetGateError, match="fresh computation"):
-        day_features(BARS, NOTHING, FeatureSettings(), 5.0, 0.1)
+        day_features(BARS, NOTHING, FeatureSettings(), "America/Chicago", 5.0, 0.1)
 
 
 def test_fresh_normalised_features_are_judged(monkeypatch):
