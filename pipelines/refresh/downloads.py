@@ -224,6 +224,6 @@ def _clear(folder: Path) -> None:
 
 
 def _retry_after(error: Any) -> float:
-    with contextlib.suppress(ValueError, TypeError, AttributeError):
+    with contextlib.suppress(ValueError, TypeError, AttributeError, KeyError):  # most servers do not say it
         return max(0.0, min(float(error.headers["Retry-After"]), 300.0))
     return 0.0

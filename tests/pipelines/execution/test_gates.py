@@ -13,14 +13,15 @@ import pytest
 
 from kernels.features.selection import FeatureSettings
 from loaders.roll import RolledBars
-from pipelines.config.configuration import load_settings
-from pipelines.errors import CorruptArtefactError, NodeError
+from pipelines.commands import score
+from pipelines.config.configuration import as_tree, load_settings
+from pipelines.errors import CorruptArtefactError, NodeError, UsageError
 from pipelines.execution.task_execution import Assignment, perform
 from pipelines.feature_sets import open_feature_set
 from pipelines.graphs.graph import Source
 from pipelines.graphs.parts import Part, PartList
 from pipelines.graphs.reading import Gate, read_artefact
-from pipelines.models import scoring
+from pipelines.models import promotions, scored_code, scoring
 from pipelines.nodes import NODES
 from pipelines.refresh import deliveries, refreshing
 from pipelines.steps import feature_set as feature_set_step
@@ -318,3 +319,34 @@ def test_bars_without_a_contract_month_are_named_and_no_stage_is_blamed(store):
     with pytest.raises(NodeError, match=r"2 bars of ES\.v\.0 have no contract month: .*put the definition files") as caught:
         perform(assignment(store, lambda: value, type(value), gate=NODE["outrights"].gate), print)
     assert caught.value.exit_code == 3 and "stage" not in str(caught.value)
+
+
+def test_a_score_judges_the_published_set(store, monkeypatch):
+    value, message = POISONED["feature_set", "bars"]
+    written(store, value)
+    monkeypatch.setattr(scored_code, "require_same", lambda *given: None)
+    settings = load_settings(["data=x"])
+    promoted = dataclasses.make_dataclass("Promoted", ["run", "kind", "model", "code", "configuration", "artefacts"])
+    model = promoted("run", "linear", "linear", {}, as_tree(settings), {})
+    published = dataclasses.make_dataclass("Published", ["feature_set"])(KEY)
+    with pytest.raises(CorruptArtefactError, match=message):
+        score._scored(store, model, published, settings)
+
+
+def promoted(store: Store, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Promote the linear model of a run, of which the store holds the fold and the feature set."""
+    tasks = {"fold[fold=0]": READER, "feature_set": KEY, "linear[fold=0]": LIST, "normalised[fold=0]": LIST}
+    record = {"run": "run", "configuration": {}, "tasks": [{"task": task, "key": key} for task, key in tasks.items()]}
+    monkeypatch.setattr(promotions, "_record", lambda store, run: record)
+    written(store, Fold(0, (300, 400), (400, 500), (500, 600)), READER)
+    return promotions.find_model(store, "run", "linear", None, "ES", "a reason", "now")
+
+
+def test_promoting_judges_the_bars_and_needs_the_models_artefacts(store, monkeypatch):
+    value, message = POISONED["feature_set", "bars"]
+    written(store, value)
+    with pytest.raises(CorruptArtefactError, match=message):
+        promoted(store, monkeypatch)
+    written(store, SOUND["feature_set"])
+    with pytest.raises(UsageError, match=r"linear\[fold=0\] of run run is no longer in the store; run the fold again"):
+        promoted(store, monkeypatch)

@@ -1,6 +1,7 @@
 """A store stays within its budget: the least recently used goes first, what somebody uses never does."""
 
 import dataclasses
+import errno
 import json
 import multiprocessing
 import os
@@ -12,7 +13,7 @@ import pytest
 from pipelines.cli import main
 from pipelines.config.configuration import as_tree, load_settings
 from pipelines.config.settings import Settings
-from pipelines.errors import ConfigurationError, UsageError
+from pipelines.errors import ConfigurationError, StoreError, UsageError
 from pipelines.published import PublishedSet, PublishedSets
 from pipelines.storage import store_leases
 from pipelines.storage.eviction import evict, inventory, kept_keys, require_budget
@@ -20,6 +21,7 @@ from pipelines.storage.leftovers import remove_leftovers
 from pipelines.storage.processes import Owner
 from pipelines.storage.sizes import parse_size, size_text
 from pipelines.storage.store import Store
+from pipelines.storage.store_files import LocalFiles
 from pipelines.storage.store_leases import LEASE_SECONDS, fold_ended, held, live, read_leases
 from pipelines.storage.store_upkeep import kept_up
 from tests.pipelines.storage.store_writer import is_whole, key_of, publish
@@ -267,6 +269,28 @@ def test_a_budget_that_a_run_cannot_fit_is_refused_with_the_one_it_needs(store):
     require_budget(store, tasks, both + one)
     with pytest.raises(ConfigurationError, match=r"too small for this run.*set store_budget to .* or more, or to none"):
         require_budget(store, tasks, both + one - 1)
+
+
+def test_a_run_begins_only_with_a_budget_that_it_fits(store):
+    publish(store, 0)
+    settings = load_settings([f"store={store.root}", f"store_budget={size_of(store, 0) - 1}"])
+    begun = []
+    run = kept_up(store, settings, {key_of(0): "numbered"}, lambda event, **facts: None)
+    with pytest.raises(ConfigurationError, match="too small for this run"), run:
+        begun.append(0)
+    assert begun == []
+
+
+def test_a_lease_that_cannot_be_written_is_told_before_anything_runs(store, monkeypatch):
+    def full(files, path, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(LocalFiles, "write", full)
+    begun = []
+    refusal = pytest.raises(StoreError, match=r"cannot write a lease in the store .*No space left on device; free space")
+    with refusal, held(store, [key_of(0)]):
+        begun.append(0)
+    assert begun == []
 
 
 def test_a_run_that_ends_well_brings_the_store_within_its_budget(store):

@@ -13,6 +13,7 @@ pytest.importorskip("s3fs", reason="s3fs comes with the [s3] extra")
 pytest.importorskip("moto", reason="moto, the test server, comes with the [dev] extra")
 
 from pipelines.cli import main
+from pipelines.config.configuration import load_settings
 from pipelines.errors import CorruptArtefactError, StoreError
 from pipelines.feature_sets import open_feature_set
 from pipelines.published import PublishedSet, PublishedSets
@@ -23,8 +24,10 @@ from pipelines.storage.eviction import evict, inventory
 from pipelines.storage.leftovers import remove_leftovers
 from pipelines.storage.remote_files import RemoteFiles
 from pipelines.storage.remote_store import RemoteStore
+from pipelines.storage.store_files import Entry
 from pipelines.storage.store_leases import LEASE_SECONDS, held
 from pipelines.storage.store_opening import store_at
+from pipelines.storage.store_upkeep import kept_up
 from tests.pipelines.record.test_ledger import OPENED, RANGES, look
 from tests.pipelines.storage import store_writer
 from tests.pipelines.storage.bucket import running_bucket
@@ -144,6 +147,19 @@ def test_damage_of_the_local_copy_costs_only_reading_it_again(store):
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
     assert is_whole(store, 1)
     assert store.files.entries("corrupt") == []
+
+
+def test_a_local_copy_of_what_another_machine_has_replaced_is_not_read(make):
+    """The manifest in the bucket counts, also where this machine's copy is whole."""
+    first, second = make("first"), make("second")
+    publish(first, 1)
+    assert first.set_aside(key_of(1))
+    folder = second.begin(key_of(1))
+    artefacts.write_parts(numbered(2), folder)
+    second.publish(key_of(1), folder, {"task": "numbered"})
+    assert first.cache.manifest(key_of(1)) is not None
+    theirs, mine = (artefacts.read_parts(store.verified(key_of(1)), Numbered) for store in (second, first))
+    assert mine.table.equals(theirs.table) and mine.table.equals(numbered(2).table)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", json.dumps({"task": "x", "key": "y", "files": {}}).encode()])
@@ -319,3 +335,42 @@ def test_the_whole_flow_runs_in_a_bucket_with_the_artefacts_of_a_local_store(
         assert not path.is_file() or b"not-to-be-seen" not in path.read_bytes(), path
     for entry in store.files.entries(""):
         assert b"not-to-be-seen" not in (store.files.read(entry.path) or b""), entry.path
+
+
+def test_a_run_leaves_the_local_folder_within_its_budget(make):
+    store = make()
+    for number in range(3):
+        publish(store, number)
+    size = sum(one.bytes for one in inventory(store.cache))
+    settings = load_settings([f"store={store.url}", f"store_cache_budget={size // 3}"])
+    with kept_up(store, settings, {}, lambda event, **facts: None):
+        assert len(inventory(store.cache)) == 3
+    assert len(inventory(store.cache)) == 1 and len(keys_in(store)) == 3
+
+
+@pytest.mark.parametrize("path", ["runs/../../outside/record.jsonl", "runs/.hidden/record.jsonl", "/etc/record.jsonl"])
+def test_a_name_in_the_bucket_that_leads_elsewhere_is_not_fetched(store, monkeypatch, path):
+    fetched = []
+    found = [Entry(path, 9, 0.0), Entry("runs/a/record.jsonl", 9, 0.0)]
+    monkeypatch.setattr(RemoteFiles, "entries", lambda files, folder: found)
+    monkeypatch.setattr(RemoteFiles, "download", lambda files, path, target: fetched.append(path))
+    store.pull("runs", "record.jsonl")
+    assert fetched == ["runs/a/record.jsonl"]
+
+
+def test_the_lines_of_a_journal_stay_in_the_order_of_their_writing(store):
+    lines = [f"line {number}" for number in range(12)]
+    for line in lines:
+        store.files.append("ledger/ES.jsonl", line)
+    assert store.files.lines("ledger/ES.jsonl") == lines
+
+
+def test_a_list_in_the_bucket_is_there_when_each_of_its_parts_is(store):
+    for number in (1, 2):
+        publish(store, number)
+    folder = store.begin(key_of(3))
+    artefacts.write_parts(3, folder)
+    store.publish(key_of(3), folder, {"task": "listed", "needs": [key_of(1), key_of(2)]})
+    assert store.manifest(key_of(3)) is not None
+    assert store.set_aside(key_of(2))
+    assert store.manifest(key_of(3)) is None and store.listed(key_of(3)) is not None
