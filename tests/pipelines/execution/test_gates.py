@@ -31,6 +31,7 @@ from pipelines.steps.feature_set import FeatureSet
 from pipelines.steps.fold_rows import NormalisedFeatures
 from pipelines.storage import artefacts
 from pipelines.storage.store import Store
+from pipelines.storage.store_leases import read_leases
 from tests.loaders.rolls import day, part, rolled
 from tests.pipelines.day_bars import bars_of
 from training.folds import Fold
@@ -327,10 +328,11 @@ def test_a_score_judges_the_published_set(store, monkeypatch):
     monkeypatch.setattr(scored_code, "require_same", lambda *given: None)
     settings = load_settings(["data=x"])
     promoted = dataclasses.make_dataclass("Promoted", ["run", "kind", "model", "code", "configuration", "artefacts"])
-    model = promoted("run", "linear", "linear", {}, as_tree(settings), {})
+    model = promoted("run", "linear", "linear", {}, as_tree(settings), {"linear": READER})
     published = dataclasses.make_dataclass("Published", ["feature_set"])(KEY)
     with pytest.raises(CorruptArtefactError, match=message):
         score._scored(store, model, published, settings)
+    assert [lease.keys for lease in read_leases(store)] == [{KEY, READER}], "what it reads is held against eviction"
 
 
 def promoted(store: Store, monkeypatch: pytest.MonkeyPatch) -> Any:

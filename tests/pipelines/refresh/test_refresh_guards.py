@@ -3,13 +3,17 @@
 import dataclasses
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from pipelines import flow
+from pipelines.commands import refresh
+from pipelines.commands.options import Options
 from pipelines.config.configuration import load_settings
-from pipelines.errors import ExitCode, LockedError, NodeError, StoreError, UsageError
+from pipelines.errors import ConfigurationError, ExitCode, LockedError, NodeError, StoreError, UsageError
 from pipelines.refresh import deliveries, refreshing
 from pipelines.refresh.intake import Intake, fingerprint, set_aside
 from pipelines.refresh.published_pointer import CurrentSet, Pointer, publish, read_pointer, roll_back
@@ -216,3 +220,24 @@ def test_the_short_cut_is_not_taken_where_the_users_own_code_runs():
     assert fingerprint(load_settings(["data=x"]), {}) is not None
     for own in ("features.modules=[mine]", "flow=mine:FLOW"):
         assert fingerprint(load_settings(["data=x", own]), {}) is None
+
+
+@pytest.mark.parametrize("name", ["few_rejected", "max_lost_sessions", "stale_sessions"])
+def test_counts_below_zero_are_refused(name):
+    with pytest.raises(ConfigurationError, match=f"refresh.{name} is -1, must be 0 or more"):
+        load_settings(["data=x", f"refresh.{name}=-1"])
+
+
+def test_what_a_refresh_answers_holds_no_secret(tmp_path, monkeypatch):
+    work = job(tmp_path, "store_options.secret=hunter2hunter2")
+    found = {"name": "ES", "status": "poisoned", "reasons": ["the server said hunter2hunter2"], "stale": False}
+    options = Options("refresh", (), json=True, quiet=True, debug=False, config=None)
+    document = refresh._kept(options, work.settings, work.store, work.holding, lambda job: dict(found))
+    assert document["reasons"][0].startswith("the server said ") and "hunter2" not in json.dumps(document)
+
+
+def test_a_flow_that_makes_no_feature_set_cannot_be_published(tmp_path, monkeypatch):
+    opened = SimpleNamespace(files={}, graph=lambda folds: {})
+    monkeypatch.setattr(flow, "open_flow", lambda settings: opened)
+    with pytest.raises(UsageError, match="publishes a feature set, and the flow walk_forward has no node gaps"):
+        refreshing._computed(job(tmp_path), Pointer(), dataclasses.replace(INTAKE, files={}), "mark")

@@ -266,12 +266,15 @@ def test_a_list_is_there_when_each_of_its_parts_is(store):
 
 
 def test_a_link_in_a_files_place_is_no_file_of_the_store_whatever_its_size(store, tmp_path):
-    publish(store)
-    path = store.folder(KEY) / "matrix.npy"
-    shutil.copy(path, tmp_path / "elsewhere.npy")
-    path.unlink()
-    path.symlink_to(tmp_path / "elsewhere.npy")
-    assert path.stat().st_size == (tmp_path / "elsewhere.npy").stat().st_size
+    elsewhere = tmp_path / "elsewhere"
+    size = len(str(elsewhere))  # of a link to it
+    folder = store.begin(KEY)
+    for path in (folder / "part", elsewhere):
+        path.write_bytes(b"x" * size)
+    store.publish(KEY, folder, {"task": "sample"})
+    assert store.manifest(KEY) is not None
+    (store.folder(KEY) / "part").unlink()
+    (store.folder(KEY) / "part").symlink_to(elsewhere)
     assert store.manifest(KEY) is None
 
 
