@@ -66,7 +66,9 @@ def test_default_settings_sweep_on_the_gpu_and_the_record_names_it(capsys, on_gp
     others = {row["worker"] for row in found["tasks"]} - {row["worker"] for row in sweeps}
     assert sweeps and len(others) > 1 and not others & {row["worker"] for row in sweeps}
     scored = [row for row in sweeps if row["facts"]]
-    assert {row["facts"]["executor"] for row in scored} == {"cuda"} and all(row["device_bytes"] > 0 for row in scored)
+    assert {row["facts"]["executor"] for row in scored} == {"cuda"}
+    held = {row["task"]: (row["cached"], row["device_bytes"]) for row in scored}
+    assert all(size > 0 for _, size in held.values()), held
     assert all(row["facts"]["why"].startswith("auto: its worker holds a GPU") for row in scored)
 
 
