@@ -161,7 +161,7 @@ def _last(store: Store, instrument: str | None) -> str:
     wanted, choice = (f" of {instrument}", f"instrument={instrument} ") if instrument else ("", "")
     held = f"; it holds those of {roots}" if roots else ""
     raise UsageError(
-        f"the store {where} holds no feature set{wanted} that a run used last{held}; make one with: pipeline run fold=0 "
+        f"the store {where} holds no feature set{wanted}{held}; make one with: pipeline run fold=0 "
         f"{choice}store={where}"
     )
 

@@ -105,7 +105,7 @@ def test_t02_of_two_instruments_the_named_one_opens_or_a_refusal_lists_both(run)
     keys = {root: open_feature_set(store, instrument=root).key[:12] for root in ("ES", "NQ")}
     with pytest.raises(UsageError, match=rf"of ES \({keys['ES']}\), NQ \({keys['NQ']}\): say which"):
         open_feature_set(store)
-    with pytest.raises(UsageError, match=r"no feature set of GC .*instrument=GC"):
+    with pytest.raises(UsageError, match=r"no feature set of GC; it holds those of ES .*instrument=GC"):
         open_feature_set(store, instrument="GC")
     assert constant_of(store, key=keys["NQ"]) == 1.0
 

@@ -66,3 +66,9 @@ def test_wrong_arguments_are_refused(bars_of):
     with pytest.raises(ValueError, match="look_back 0"):
         valid_rows(bars_of(10), np.zeros(10), 0)
     assert valid_rows(bars_of(10).iloc[:0], np.zeros(0), 5).shape == (0,)
+
+
+def test_the_warm_up_is_not_valid_where_returns_begin_with_a_number(bars_of):
+    """A user's returns need not begin with NaN: the bars of the look-back are missing all the same."""
+    table = bars_of(20, seed=3)
+    assert valid_rows(table, np.zeros(20), 5).tolist() == [False] * 4 + [True] * 16
