@@ -26,10 +26,10 @@ def shop(tmp_path, monkeypatch):
     (folder / "helper.py").write_text("def half(x):\n    return x / 2\n")
     (folder / "other.py").write_text("def third(x):\n    return x / 3\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    for name in [name for name in sys.modules if name.split(".")[0] == "shop"]:
-        monkeypatch.delitem(sys.modules, name)
     importlib.invalidate_caches()
-    return folder
+    yield folder
+    for name in [name for name in sys.modules if name.split(".")[0] == "shop"]:
+        del sys.modules[name]  # other tests name a shop.nodes of their own
 
 
 def feature_of(shop: Path):
