@@ -26,8 +26,15 @@ Prices = dict[str, NDArray[np.float64]]
 
 
 def host_table(bars: Any) -> pd.DataFrame:
-    """The table in pandas, a cudf table fetched from its device; raises ``BarsError`` where two columns have one name."""
+    """The table in pandas, a cudf table fetched from its device; raises ``BarsError`` for columns of several levels, and where
+    two have one name.
+    """
     table: pd.DataFrame = bars.to_pandas() if hasattr(bars, "to_pandas") else bars
+    if table.columns.nlevels > 1:
+        raise BarsError(
+            f"the bars have columns of {table.columns.nlevels} levels, such as {tuple(table.columns[0])!r}: keep one "
+            "level, for one symbol with bars.droplevel(1, axis=1)"
+        )
     for name in table.columns[table.columns.duplicated()][:1]:
         raise BarsError(
             f"the bars have {int((table.columns == name).sum())} columns {name!r}: rename or drop all but one "
@@ -136,14 +143,14 @@ def _check_sessions(bars: pd.DataFrame) -> None:
     """
     kind = bars["session"].dtype
     remedy = "bars['session'].dt.strftime('%Y%m%d').astype('int32')"
-    if pd.api.types.is_datetime64_any_dtype(kind) or isinstance(bars["session"].iloc[:1].max(), datetime.date):
+    if any(isinstance(label, datetime.date) for label in bars["session"].iloc[:1]):
         raise BarsError(f"the column 'session' holds {kind}: trade dates are numbers yyyymmdd; convert them: {remedy}")
-    try:
-        labels = bars["session"].to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise BarsError(f"the column 'session' holds {kind}: trade dates are numbers yyyymmdd ({error})") from error
-    months, days = labels // 100 % 100, labels % 100
-    dates = (labels == np.floor(labels)) & (labels > 1e7) & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)
+    labels = numbers(bars, "session")
+    months = labels // 100
+    whole = (labels == np.floor(labels)) & (labels > 1e7) & (labels < 1e8) & (months % 100 >= 1) & (months % 100 <= 12)
+    since = np.where(whole, (months // 100 - 1970) * 12 + months % 100 - 1, 0).astype("datetime64[M]")
+    length = ((since + 1).astype("datetime64[D]") - since.astype("datetime64[D]")).astype(np.int64)
+    dates = whole & (labels % 100 >= 1) & (labels % 100 <= length)
     for bar in np.flatnonzero(~dates)[:1]:
         raise BarsError(f"bar {bar_label(bars, int(bar))}: session {labels[bar]:.10g} is no trade date yyyymmdd")
     for bar in np.flatnonzero(labels[1:] < labels[:-1])[:1] + 1:

@@ -1,7 +1,8 @@
 """A table of bars as the columns that the portfolio step reads."""
 
-from numbers import Number
-from typing import Any, NoReturn
+from decimal import Decimal
+from numbers import Real
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,11 +41,7 @@ def _column(bars: pd.DataFrame, name: str) -> NDArray[np.float64]:
 
 def numbers(bars: pd.DataFrame, name: str) -> NDArray[np.float64]:
     """The column as numbers [bars], truth as 1 and 0, what is missing as NaN; raises ``BarsError`` for text and times."""
-    column = bars[name]
-    if column.dtype.kind not in "iufb":
-        kind = pd.api.types.infer_dtype(column, skipna=True)
-        if kind not in _NUMBERS:
-            _refuse_text(bars, name, "a number", f"pandas.to_numeric(bars[{name!r}])")
+    column = _numeric(bars, name, "a number", f"pandas.to_numeric(bars[{name!r}])")
     return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
@@ -52,11 +49,9 @@ def masked_bars(bars: pd.DataFrame) -> NDArray[np.bool_]:
     """The column ``masked`` [bars], False throughout without it; raises ``BarsError`` for what is not True or False."""
     if "masked" not in bars.columns:
         return np.zeros(len(bars), dtype=bool)
-    column = bars["masked"]
-    for bar in np.flatnonzero(column.isna().to_numpy())[:1]:
+    for bar in np.flatnonzero(bars["masked"].isna().to_numpy())[:1]:
         raise BarsError(f"bar {bar_label(bars, int(bar))}: masked is missing; it is True or False")
-    if column.dtype.kind not in "iufb" and pd.api.types.infer_dtype(column) not in ("boolean", "integer"):
-        _refuse_text(bars, "masked", "True or False", "bars['masked'] == 'True'")
+    column = _numeric(bars, "masked", "True or False", "bars['masked'] == 'True'")
     values: NDArray[np.float64] = column.to_numpy(dtype=np.float64)
     for bar in np.flatnonzero((values != 0.0) & (values != 1.0))[:1]:
         raise BarsError(f"bar {bar_label(bars, int(bar))}: masked {values[bar]:g} is not True or False")
@@ -67,15 +62,21 @@ _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", 
 """What pandas calls a column of objects that holds numbers."""
 
 
-def _refuse_text(bars: pd.DataFrame, name: str, wanted: str, remedy: str) -> NoReturn:
-    """Raise ``BarsError`` naming the first value of the column that is no number."""
-    values = bars[name]
-    wrong = [not isinstance(value, Number) for value in values]
-    bar = int(np.argmax(np.array(wrong) & values.notna().to_numpy()))
-    raise BarsError(
-        f"bar {bar_label(bars, bar)}: {name} {values.iloc[bar]!r} is a {type(values.iloc[bar]).__name__}, not {wanted} (the "
-        f"column holds {values.dtype}): convert it, {remedy}"
-    )
+def _numeric(bars: pd.DataFrame, name: str, wanted: str, remedy: str) -> "pd.Series[Any]":
+    """The column, categories as their values; raises ``BarsError`` naming its first value that is no number."""
+    column = bars[name]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = pd.Series(np.asarray(column))
+    if column.dtype.kind in "iufb" or pd.api.types.infer_dtype(column, skipna=True) in _NUMBERS:
+        return column
+    wrong = np.array([not isinstance(value, Real | Decimal | np.bool_) for value in column], dtype=bool)
+    for bar in np.flatnonzero(wrong & column.notna().to_numpy())[:1]:
+        value = column.iloc[bar]
+        raise BarsError(
+            f"bar {bar_label(bars, int(bar))}: {name} {value!r} is a {type(value).__name__}, not {wanted} (the column holds "
+            f"{bars[name].dtype}): convert it, {remedy}"
+        )
+    return column
 
 
 def _carried(old_price: NDArray[np.float64], executable: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -129,10 +129,12 @@ class _Reached:
     def _compiled(self, value: Any) -> str:
         """Return the text of something of numba's, or nothing."""
         if isinstance(value, Dispatcher):
-            return f"compiled {self.text(dispatcher_options(value))} {self._reference(value.py_func)}"
+            fixed = () if value._can_compile else value.nopython_signatures
+            return f"compiled {self.text((dispatcher_options(value), fixed))} {self._reference(value.py_func)}"
         if isinstance(value, DUFunc):
             inner = value._dispatcher
-            return f"ufunc {self.text((inner.targetoptions, inner.locals))} {self._reference(inner.py_func)}"
+            fixed = tuple(inner.overloads) if value._frozen else ()
+            return f"ufunc {self.text((inner.targetoptions, inner.locals, fixed))} {self._reference(inner.py_func)}"
         if isinstance(value, _Intrinsic):
             return f"intrinsic {self._reference(value._defn)}"
         if isinstance(value, Signature):

@@ -5,6 +5,7 @@ An extension found in an installed package counts by the package's version, one 
 
 import inspect
 import sys
+import sysconfig
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -20,8 +21,27 @@ LIBRARIES = frozenset({"numba", "llvmlite", "numpy", *sys.builtin_module_names, 
 
 
 def by_name(module: str | None) -> bool:
-    """Whether the code of a module is known by its name: Python's, numpy's and numba's versions are in every digest."""
-    return (module or "").partition(".")[0] in LIBRARIES
+    """Whether the code of a module is known by its name: Python's, numpy's and numba's versions are in every digest.
+
+    A user's own ``turtle.py``, which Python finds before the one of its library, is not.
+    """
+    top = (module or "").partition(".")[0]
+    if top not in LIBRARIES:
+        return False
+    return top not in sys.stdlib_module_names or _pythons(getattr(sys.modules.get(top), "__file__", None))
+
+
+@lru_cache(maxsize=1_000)
+def _pythons(file: str | None) -> bool:
+    """Whether the file of a module with a name of Python's library is Python's; without a file it is built in."""
+    if file is None:
+        return True
+    path = Path(file).resolve()
+    folders = (Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
+    return any(path.is_relative_to(folder) for folder in folders) and _SITES.isdisjoint(path.parts)
+
+
+_SITES = frozenset({"site-packages", "dist-packages"})
 
 
 def extensions() -> tuple[Any, ...]:
@@ -73,7 +93,7 @@ def _options(template: type) -> tuple[Any, ...]:
 
 
 def _installed(function: FunctionType) -> bool:
-    return not {"site-packages", "dist-packages"}.isdisjoint(Path(function.__code__.co_filename).parts)
+    return not _SITES.isdisjoint(Path(function.__code__.co_filename).parts)
 
 
 def _version(package: str) -> str:

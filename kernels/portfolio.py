@@ -101,11 +101,12 @@ def _tick(size: float) -> dict[str, float]:
     return {"tick": float(exact.numerator), "tick_parts": float(exact.denominator)}
 
 
-def rounding_of(terms: Terms, capital: float, price: float, part: float = ROUNDING) -> float:
-    """Money up to which a profit is the rounding of its own sums: a ``part`` of the capital and of what ``contracts`` are
-    worth at ``price``.
+def rounding_of(terms: Terms, sizing: str, capital: float, price: float, part: float = ROUNDING) -> float:
+    """Money up to which a profit is the rounding of its own sums: a ``part`` of the capital and of what a position may be
+    worth: sized by ``equity`` as much as the capital, else ``contracts`` at ``price``.
     """
-    return part * (capital + abs(price) * float(terms.contracts) * float(terms.multiplier))
+    worth = capital if sizing == "equity" else abs(price) * float(terms.contracts) * float(terms.multiplier)
+    return part * (capital + worth)
 
 
 def whole_contracts(target: Number, contracts: Number) -> Number:

@@ -222,16 +222,16 @@ def _plan(
     stop = max(end for _, end in windows)
     inputs, capital = bar_inputs(bars), float(settings.capital)
     price = inputs.close[inputs.executable][:1].sum()  # the first one: no later bar may change what is rounding
+    sizing = settings.execution.sizing_for(settings.instrument)
+    rounding = rounding_of(settings.terms, sizing, capital, float(price), ROUNDINGS[precision])
     conditions = Conditions(
-        terms=settings.terms._replace(
-            rounding=rounding_of(settings.terms, capital, float(price), ROUNDINGS[precision])
-        ),
+        terms=settings.terms._replace(rounding=rounding),
         capital=capital,
         rolls=bool(inputs.rolled[:stop].any()),
         masks=not bool(inputs.executable[:stop].all()),
         every_bar=settings.returns == "bar",
         execution=settings.execution,
-        sizing=settings.execution.sizing_for(settings.instrument),
+        sizing=sizing,
         whole=settings.instrument is not None,
     )
     return Plan(

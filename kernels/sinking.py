@@ -41,9 +41,9 @@ def schedule(program: Program) -> Schedule:
             continue
         members: list[int] = []
         for register in _dependants(program, condition, taken):
-            if _ordered(program, [*groups, _branch(program, users, condition, [*members, register])]) is not None:
+            if _ordered(program, [*groups, _branch(program, users, taken, condition, [*members, register])]) is not None:
                 members.append(register)
-        branch = _branch(program, users, condition, members)
+        branch = _branch(program, users, taken, condition, members)
         cone = set(branch.body) - set(branch.members)
         if sum(OPCODES[program.instructions[register].op].slots for register in cone) >= LEAST_SLOTS:
             groups.append(branch)
@@ -92,11 +92,16 @@ def _dependants(program: Program, condition: int, taken: set[int]) -> list[int]:
     return found
 
 
-def _branch(program: Program, users: list[list[tuple[int, int]]], condition: int, members: list[int]) -> Branch:
+def _branch(
+    program: Program, users: list[list[tuple[int, int]]], taken: set[int], condition: int, members: list[int]
+) -> Branch:
+    """The branch of these members; a register that an earlier branch has ``taken`` stays in that one alone."""
     chosen, inside = set(members), set(members)
     for register in range(len(program.instructions) - 1, -1, -1):
         item = program.instructions[register]
-        if register == condition or register in chosen or item.op not in OPCODES or not users[register]:
+        if register == condition or register in chosen or register in taken:
+            continue
+        if item.op not in OPCODES or not users[register]:
             continue
         if all(_inside(program, user, position, inside, chosen) for user, position in users[register]):
             inside.add(register)

@@ -14,6 +14,9 @@ from training.bootstrap import Interval
 
 FloatVector = NDArray[np.float64]
 
+ROUNDING = 1e-12
+"""Correlations nearer than this to 1 or -1 are perfect but for the rounding of their sums."""
+
 
 def information_coefficient(
     forecast: FloatVector,
@@ -28,7 +31,8 @@ def information_coefficient(
     Consecutive outcomes share horizon - 1 bars, so blocks must be much longer than the horizon: the larger of five
     horizons and the square root of n. Circular blocks; on Fisher's scale (artanh) the interval is Student's t, one degree
     of freedom less than there are blocks, times the resamples' standard deviation: percentiles of ten blocks hold zero in
-    88 of 100 draws, this in 95. Rows where either is not finite are left out; ties get their mean rank. NaN bounds for
+    88 of 100 draws, this in 95. Where a resample's correlation is 1 or -1, which has no place on that scale, the interval is
+    made on the correlation's own. Rows where either is not finite are left out; ties get their mean rank. NaN bounds for
     fewer than four blocks, a NaN estimate for fewer than three rows or when either side is constant.
     """
     from scipy.special import stdtrit  # not at module level: importing it takes longer than the report needs to start
@@ -50,11 +54,14 @@ def information_coefficient(
     sums = _circular_block_sums(products, block)
     blocks = math.ceil(n / block)
     starts = np.random.default_rng(seed).integers(0, n, size=(resamples, blocks))
-    drawn = np.arctanh(_correlation(sums[starts].sum(axis=1), blocks * block))
+    drawn = _correlation(sums[starts].sum(axis=1), blocks * block)
+    perfect = bool((np.abs(drawn) > 1.0 - ROUNDING).any())
     held = n / block
-    error = float(np.nanstd(drawn, ddof=1)) * math.sqrt(held / (held - 1.0))
+    error = float(np.nanstd(drawn if perfect else np.arctanh(drawn), ddof=1)) * math.sqrt(held / (held - 1.0))
     reach = float(stdtrit(held - 1.0, (1.0 + confidence) / 2.0)) * error
-    centre = math.atanh(estimate) if abs(estimate) < 1.0 else math.copysign(math.inf, estimate)
+    if perfect:
+        return Interval(estimate, max(estimate - reach, -1.0), min(estimate + reach, 1.0), confidence, n, method)
+    centre = math.atanh(estimate)
     return Interval(estimate, math.tanh(centre - reach), math.tanh(centre + reach), confidence, n, method)
 
 

@@ -58,13 +58,13 @@ def modules_beside(name: str) -> list[str]:
 
 def is_project(top: str) -> bool:
     """Whether a package is neither Python's nor that of an installed distribution, whose version counts."""
-    if top in sys.builtin_module_names or top in sys.stdlib_module_names:
+    if top in sys.builtin_module_names:
         return False
     spec = _spec(top)
     places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
     files = [Path(place).resolve() for place in places if place and Path(place).exists()]
-    if not files:
-        return spec is not None and spec.has_location  # in an archive
+    if not files:  # in an archive
+        return spec is not None and spec.has_location and top not in sys.stdlib_module_names
     if _within(files, _installed(tuple(sys.path))):
         return not distributions_of(top)
     return not _within(files, _pythons())

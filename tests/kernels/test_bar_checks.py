@@ -1,5 +1,7 @@
 """The user's table at the door of a sweep: what cannot be what it says is named with its bar, value, limit and remedy."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -52,6 +54,11 @@ WRONG = [
     (positions(), lambda b: b.assign(masked=2), "T00:00Z: masked 2 is not True or False"),
     (positions(), lambda b: pd.concat([b, b[["close"]]], axis=1), "2 columns 'close': rename or drop all but one"),
     (positions(), lambda b: pd.concat([b, b[["volume"]]], axis=1), "the bars have 2 columns 'volume'"),
+    (positions(), lambda b: b.assign(target=[1.0, "up"] * 30), "T00:01Z: target 'up' is a str, not a number"),
+    (positions(), lambda b: b.assign(target=b["target"] + 0j), "T00:00Z: target .* is a complex128, not a number"),
+    (positions(), lambda b: b.assign(session=20240230), r"T00:00Z: session 20240230 is no trade date yyyymmdd"),
+    (positions(), lambda b: b.assign(session="20240102"), "T00:00Z: session '20240102' is a str, not a number"),
+    (positions(), lambda b: pd.concat({"ES": b}, axis=1), r"columns of 2 levels, such as \('ES', 'ts_event'\): .*droplevel"),
     (STOPPED, lambda b: at(b, 5, high=3900.0), FIVE + r"high 3900 < low 3999.25"),
     (STOPPED, lambda b: at(b, 5, high=np.nan), FIVE + "high nan is not a finite number"),
     (STOPPED, lambda b: at(b, 5, low=np.nan), FIVE + "low nan is not a finite number"),
@@ -103,6 +110,12 @@ def test_what_means_something_stays_legal(bars, contract):
         assert same_tables(scored(STOPPED, masked.assign(masked=masked["masked"].astype(kind)), contract).table, expected)
     for kind in (object, "Float64"):
         other = masked.assign(**{name: masked[name].astype(kind) for name in ("open", "high", "low", "close", "target")})
+        assert same_tables(scored(STOPPED, other, contract).table, expected)
+    mixed = {"close": [Decimal(str(x)) if n % 2 else x for n, x in enumerate(masked["close"])], "masked": [False, 0] * 30}
+    mixed["masked"][5] = True
+    assert same_tables(scored(STOPPED, masked.assign(**mixed), contract).table, expected)
+    for name in ("close", "target", "masked", "session", "contract"):
+        other = masked.assign(**{name: masked[name].astype("category")})
         assert same_tables(scored(STOPPED, other, contract).table, expected)
     gaps = at(bars, 5, adj_close=np.nan).assign(bench=np.where(bars.index < 30, np.nan, np.inf), unread="text", high=0.0)
     exogenous = Strategy("exogenous", where(sma(col("adj_close"), 3) > col("bench"), 1.0, hold()))

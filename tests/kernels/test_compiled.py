@@ -19,7 +19,7 @@ from numba.core.dispatcher import Dispatcher
 from kernels import code_digest as digests
 from kernels import compiled as module
 from kernels.code_digest import UnknownValueError, code_digest, dispatcher_options
-from kernels.numba_extensions import extensions
+from kernels.numba_extensions import by_name, extensions
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HEAD = "from numba import njit\nimport callee\n"
@@ -144,6 +144,26 @@ def test_what_numba_registers_on_the_way_is_no_other_code(load, kind):
     before = cache._cache._path((numba.int64,), codegen)
     cache(1)
     assert before.exists() and cache._cache._path((numba.int64,), codegen) == before
+
+
+@pytest.mark.parametrize("decorator", ["njit('{0}({0})')", "vectorize(['{0}({0})'])"])
+def test_the_types_that_a_callee_was_compiled_for(load, decorator):
+    """A function compiled for given types rounds its arguments to them; a caller's machine code holds that."""
+    caller = f"{HEAD}@njit(cache=True)\ndef f(x): return callee.part(x)\n"
+    callee = f"from numba import njit, vectorize\n@{decorator}\ndef part(x): return x / 3\n"
+    load(caller=caller, callee=callee.format("float32"))
+    for kind in (np.float32, np.float64):
+        assert load(callee=callee.format(kind.__name__)).f(np.float32(1.0)) == kind(1.0) / kind(3.0)
+
+
+def test_a_users_module_of_the_name_of_one_of_pythons(load, tmp_path, monkeypatch):
+    caller = "from numba import njit\nimport turtle\n@njit(cache=True)\ndef f(x): return turtle.part(x)\n"
+    for constant in (7, 9):
+        monkeypatch.delitem(sys.modules, "turtle", raising=False)
+        (tmp_path / "turtle.py").write_text(f"from numba import njit\n@njit\ndef part(x): return x + {constant}\n")
+        assert load(caller=caller).f(1) == 1 + constant
+    monkeypatch.delitem(sys.modules, "turtle")
+    assert by_name("statistics") and by_name("math") and by_name("numpy.linalg") and not by_name("kernels")
 
 
 def test_the_order_of_an_arguments_fields(load):

@@ -15,16 +15,21 @@ from kernels import numpy_executor, windows
 from kernels.cuda_modules import OPTIONS
 from kernels.cuda_text import Shape, cuda_text, records
 from kernels.device_windows import doubling
+from kernels.execution import Execution, Instrument
 from kernels.executor import host
+from kernels.expressions import col, param
 from kernels.hoisting import hoist
-from kernels.metrics import reads
+from kernels.metrics import METRICS, reads
 from kernels.opcodes import BOOL, F64, OPCODES
 from kernels.program import Instruction, Output, Program, State
 from kernels.rows import distinct
 from kernels.sinking import Branch, schedule
+from kernels.specialise import quiet
+from kernels.strategy import Strategy
 from kernels.trace import trace
 from tests.kernels.host_shim import run_text
 from tests.kernels.nvrtc import Nvrtc, library_path
+from tests.kernels.paths import minutes, run
 from tests.kernels.programs import EXPRESSIONS, SPECIAL, inputs_of, special_program
 from tests.kernels.shipped import CASES, WRITTEN_OUT
 
@@ -191,6 +196,10 @@ def test_what_one_condition_needs_alone_is_sunk():
 def test_a_schedule_defines_everything_once_and_before_its_use(expressions):
     outputs = {f"o{place}": expression for place, expression in enumerate(expressions)}
     program = hoist(trace(lambda states: ({"s": states["s"] * 2.0}, outputs), {"s": 0.5})).program
+    assert_each_is_defined_once(program)
+
+
+def assert_each_is_defined_once(program):
     defined: list[int] = []
     for part in schedule(program):
         for register in part.body if isinstance(part, Branch) else (part,):
@@ -200,6 +209,19 @@ def test_a_schedule_defines_everything_once_and_before_its_use(expressions):
             assert part.condition in defined and part.condition not in part.body
             assert all(OPCODES[program.instructions[r].op].arity for r in part.body)
     assert sorted(defined) == list(range(len(program.instructions)))
+
+
+def test_branches_do_not_share_instructions():
+    """Swept stop and target, a roll, levels at ticks: two branches held the new level, and the text did not compile."""
+    target = [1.0, 1.0, -1.0, -1.0, 0.0, 1.0]
+    roll = {"old_price": [np.nan, np.nan, 101.0, np.nan, np.nan, np.nan], "contract": [1, 1, 2, 2, 2, 2]}
+    bars = minutes([100.0] * 6, [100.0] * 6, target, session=[20240102] * 3 + [20240103] * 3, **roll)
+    strategy = Strategy("r", col("target"), stop_loss=param("p") * 2.0, take_profit=param("p"))
+    given = {"grid": {"p": [0.01]}, "returns": "session", "metrics": tuple(METRICS)}
+    instrument, execution = Instrument("X", 0.01, 50.0), Execution("next_close", contracts=7)
+    for program in run(bars, strategy, instrument=instrument, execution=execution, **given).programs:
+        assert_each_is_defined_once(program.program)
+        assert_each_is_defined_once(quiet(program.program))
 
 
 @pytest.mark.parametrize("spans", [[1], [2, 3, 7, 8, 64, 100], list(range(2, 40)), [300]])

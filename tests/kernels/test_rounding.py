@@ -77,6 +77,15 @@ def test_a_real_loss_of_a_tick_is_a_loss_whatever_the_capital():
         assert row.iloc[0].tolist() == [0.0, 0.0, -0.25, 0.0]
 
 
+@pytest.mark.parametrize("price", [100.0, 65_000.0, 1e6, 1e9])
+def test_a_size_of_the_equity_is_judged_by_the_equity_whatever_the_price(price):
+    # a tenth of the equity gains a millionth of the price: 1e-7 of the capital, 50,000 times what is rounding
+    path = [price, price, price * 1.000001, price * 1.000001]
+    names = ["win_rate", "net_profit", "positive_sessions", "profit_factor"]
+    row = run(minutes(path, path, [0.1, 0, 0, 0]), metrics=names).table.iloc[0]
+    assert row.tolist() == [1.0, pytest.approx(1e-7, rel=1e-6), 0.25, math.inf]
+
+
 def test_rounding_is_nothing_where_a_program_has_no_use_for_it():
     bars = minutes([100] * 5, [100] * 5, [1] * 5)
     program = run(bars, instrument=FREE, metrics=["net_profit", "exposure"]).program

@@ -145,6 +145,19 @@ def test_spearman_against_scipy_with_ties_and_gaps():
         information_coefficient(x, y[:-1], 1)
 
 
+def test_a_perfect_correlation_has_an_interval():
+    """Fisher's scale has no place for 1: bounds were NaN as soon as one resample was perfect."""
+    rows = np.arange(200.0)
+    for sign in (1.0, -1.0):
+        perfect = information_coefficient(rows, sign * rows, 1)
+        assert (perfect.low, perfect.high) == (sign, sign)
+    swapped = rows.copy()
+    swapped[:2] = 1.0, 0.0
+    found = information_coefficient(rows, swapped, 1)
+    assert 0.9999 < found.low < found.estimate < found.high <= 1.0
+    assert found.estimate == pytest.approx(stats.spearmanr(rows, swapped).statistic, abs=1e-12)
+
+
 def test_information_coefficient_interval_holds_for_overlapping_outcomes():
     generator = np.random.default_rng(11)
     horizon, n, inside = 20, 3000, 0

@@ -10,6 +10,7 @@ from pipelines.graphs.node import Node
 from pipelines.graphs.planning import note_code, plan
 from pipelines.keying import keys
 from pipelines.keying.code_reading import CodeReader
+from pipelines.keying.module_files import is_project
 from pipelines.nodes import NODES
 from pipelines.storage.store import Store
 from tests.pipelines.keying.shops import Shop
@@ -245,6 +246,19 @@ def test_a_second_package_of_the_users_counts_and_installed_ones_do_not(shop, tm
     code = shop.code()
     defined = [name for name in sorted(code) if ":import " not in name]
     assert defined == [f"{shop.name}.nodes:work", f"{shop.name}_tools:half"]
+
+
+def test_a_users_module_of_the_name_of_one_of_pythons_counts(shop, tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "turtle", raising=False)
+    shop.write({"nodes.py": "import math\nfrom turtle import half\n\ndef work(x):\n    return math.exp(half(x))\n"})
+    codes = []
+    for source in (HALF, HALF.replace("2", "3")):
+        (tmp_path / "turtle.py").write_text(source)
+        sys.modules.pop("turtle", None)
+        codes.append(shop.code())
+    del sys.modules["turtle"]
+    assert codes[0]["turtle:half"] != codes[1]["turtle:half"] and not [name for name in codes[0] if "math:" in name]
+    assert not any(is_project(name) for name in ("statistics", "math", "os", "json", "_decimal"))
 
 
 def test_modules_that_import_a_name_from_each_other_end(shop):
