@@ -1,6 +1,7 @@
 """What running a task took: seconds by phase, peak memory of host and device, and the warnings it gave."""
 
 import contextlib
+import importlib
 import resource
 import sys
 import time
@@ -33,7 +34,7 @@ class Stopwatch:
 
 
 def restart_peaks() -> None:
-    """Begin to measure peaks anew: of this process where the system can (Linux), and of torch on its GPU.
+    """Begin to measure peaks anew: of this process where the system can (Linux), and of torch and RMM on its GPU.
 
     Tasks that share a process (cluster=threads) share its peak.
     """
@@ -42,6 +43,14 @@ def restart_peaks() -> None:
     cuda = _torch_cuda()
     if cuda is not None:
         cuda.reset_peak_memory_stats()
+    statistics = _rmm_statistics()
+    if statistics is not None:
+        with contextlib.suppress(Exception):  # as in `device_bytes`
+            if statistics.get_statistics() is None:
+                statistics.enable_statistics()
+            else:
+                statistics.pop_statistics()  # the counters of the task before
+            statistics.push_statistics()
 
 
 def peak_bytes() -> int:
@@ -53,7 +62,10 @@ def peak_bytes() -> int:
 
 
 def device_bytes() -> int:
-    """The most GPU memory that torch and cupy have held for this task; 0 where neither has used a GPU. Imports neither."""
+    """The most GPU memory that torch, cupy and RMM have held for this task; 0 where none has used a GPU. Imports none.
+
+    Once cudf is imported, as on the workers of dask-cuda, cupy allocates through RMM and its own pool stays empty.
+    """
     total = 0
     cuda = _torch_cuda()
     if cuda is not None:
@@ -62,6 +74,11 @@ def device_bytes() -> int:
     if cupy is not None:
         with contextlib.suppress(Exception):  # half imported, or without a driver: nothing was held
             total += int(cupy.get_default_memory_pool().total_bytes())
+    statistics = _rmm_statistics()
+    if statistics is not None:
+        with contextlib.suppress(Exception):
+            counted = statistics.get_statistics()
+            total += int(counted.peak_bytes) if counted is not None else 0
     return total
 
 
@@ -92,6 +109,15 @@ class _Noting:
         text = f"{category.__name__}: {message} ({Path(filename).name}:{lineno})"
         if text not in found and len(found) < MOST_WARNINGS:
             found.append(text)
+
+
+def _rmm_statistics() -> Any:
+    """rmm.statistics where RMM is in use in this process, else None."""
+    if "rmm" not in sys.modules:
+        return None
+    with contextlib.suppress(Exception):  # half imported, or without a driver
+        return importlib.import_module("rmm.statistics")
+    return None
 
 
 def _torch_cuda() -> Any:

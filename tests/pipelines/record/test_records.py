@@ -3,7 +3,9 @@
 import hashlib
 import json
 import subprocess
+import sys
 import time
+import types
 from dataclasses import replace
 
 import pytest
@@ -178,3 +180,24 @@ def test_warnings_of_a_task_are_noted_once_each():
         for _ in range(3):
             warnings.warn("hello", UserWarning, stacklevel=1)
     assert len(found) == 1 and found[0].startswith("UserWarning: hello (test_records.py:")
+
+
+def test_memory_that_cupy_takes_through_rmm_counts_from_task_to_task(monkeypatch):
+    """As on a worker of dask-cuda: cudf makes cupy allocate through RMM, and cupy's own pool holds nothing."""
+    stack: list[int] = []  # peaks, as rmm.statistics keeps them: the bottom counters are never popped
+
+    class Counted:
+        peak_bytes = property(lambda self: stack[-1])
+
+    fake = types.ModuleType("rmm.statistics")
+    fake.get_statistics = lambda: Counted() if stack else None
+    fake.enable_statistics = lambda: stack.append(0)
+    fake.push_statistics = lambda: stack.append(0)
+    fake.pop_statistics = stack.pop
+    monkeypatch.setitem(sys.modules, "rmm", types.ModuleType("rmm"))
+    monkeypatch.setitem(sys.modules, "rmm.statistics", fake)
+    restart_peaks()
+    stack[-1] = 4096
+    assert device_bytes() == 4096
+    restart_peaks()
+    assert device_bytes() == 0 and len(stack) == 2
