@@ -148,9 +148,20 @@ def given(target: Value, held: str) -> Truth:
 
     A plain True for a target that can do neither.
     """
+    return _given(target, held, {})
+
+
+def _given(target: Value, held: str, found: dict[int, Truth]) -> Truth:
+    """``given``, of a part that stands in several choices only once: such parts may be shared without end."""
+    if id(target) not in found:
+        found[id(target)] = _given_by(target, held, found)
+    return found[id(target)]
+
+
+def _given_by(target: Value, held: str, found: dict[int, Truth]) -> Truth:
     if target.op == "select":
         condition, chosen, otherwise = target.operands
-        a, b = given(chosen, held), given(otherwise, held)
+        a, b = _given(chosen, held, found), _given(otherwise, held, found)
         if isinstance(a, bool) and a is b:
             return a
         return logical_or(logical_and(condition, a), logical_and(logical_not(condition), b))
@@ -159,5 +170,3 @@ def given(target: Value, held: str) -> Truth:
     if target.op == "constant":
         return bool(target.detail == target.detail)
     return logical_not(isnan(target))
-
-

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernels.execution import Costs, Execution, Instrument
-from kernels.expressions import col
+from kernels.expressions import col, hold, where
 from kernels.portfolio import terms
 from kernels.stops import _worse_tick
 from kernels.strategy import Strategy
@@ -94,3 +94,13 @@ def test_a_target_that_was_given_all_along_is_no_fresh_signal(fill):
     position = run(bars, strategy, instrument=FREE, execution=Execution(fill), capital=1e6).trace(0)["position"]
     assert position[3:6].tolist() == [0, 0, 0]
     assert position[6] == (1 if fill == "close" else 0)  # given after a hold: at once, or at the next bar
+
+
+def test_choices_that_share_their_parts_are_read_once():
+    """Forty levels, each with the one below in both of its options, took 2^40 steps to read as soon as there was a stop."""
+    target = hold()
+    for level in range(40):
+        low, high = (where(col("target") > bound, target, value) for bound, value in ((level + 0.5, 1.0), (-level, 0.0)))
+        target = where(col("target") > level, low, high)
+    bars = minutes([100.0] * 4, [100.0] * 4, [0.2, 0.2, -1, -1])
+    assert run(bars, Strategy("s", target, stop_loss=0.5)).trace(0)["target"].tolist() == [1.0, 1.0, 0.0, 0.0]
