@@ -53,12 +53,15 @@ def mean_interval(
     the skewness of the profits. Each covers where the other does not: mostly flat sessions leave the bootstrap nothing to
     draw, rare large losses mislead the t. What the 95 % interval covers in simulation stands in docs/acceptance.md.
     Where a bootstrap end is infinite (many resamples without spread) the t decides. Unit as the values. NaN bounds for
-    fewer than five values; a constant series gives an interval of width zero. Source: Politis and Romano (1994);
+    fewer than five values; a constant series gives an interval of width zero. Raises ValueError for values that are not
+    finite and a confidence outside [0.5, 1). Source: Politis and Romano (1994);
     Efron's bootstrap-t.
     """
     from scipy.special import stdtrit  # here and not above: importing it takes longer than the report needs to start
 
     data = finite_vector(values, "values")
+    if not 0.5 <= confidence < 1.0:
+        raise ValueError(f"confidence = {confidence}: must be at least 0.5 and below 1 (0.95 means 95 %)")
     length = block_length(len(data)) if block is None else block
     method = (
         f"wider end of Student's t and stationary bootstrap-t, {confidence:.1%} two-sided, mean block {length}, "

@@ -124,6 +124,12 @@ def test_mean_interval_is_seeded_scales_and_names_its_method():
     assert math.isnan(few.low) and "fewer than 5" in few.method
 
 
+@pytest.mark.parametrize("confidence", [95, 1.0, 0.0, -1.0, math.nan])
+def test_a_confidence_that_is_none_is_refused(confidence):
+    with pytest.raises(ValueError, match=r"confidence = .* must be at least 0\.5 and below 1"):
+        mean_interval(np.arange(20.0), confidence=confidence)
+
+
 def test_resamples_without_spread_are_infinite_not_nan():
     data = np.array([0.0] * 9 + [1.0])
     found = studentised_resamples(data, 1, 500, 0)
