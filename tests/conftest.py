@@ -1,6 +1,7 @@
 """Fixtures that more than one test package needs, and the one folder in which all tests keep compiled code."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 # One cache of compiled code for every worker process and every command that a test starts, apart from the user's own:
 # no text is compiled twice in a run, and no calibration of this machine decides a test.
 os.environ["XDG_CACHE_HOME"] = str(REPOSITORY / "build" / "test-cache")
+
+# A run that was started in the background has inherited "ignore Ctrl-C"; what a terminal starts hears it, and tests send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -88,7 +88,7 @@ def _dates(bars):
         (lambda b: b.assign(session=np.arange(len(b)) // 20), "session 0 is no trade date yyyymmdd"),
         (lambda b: b.assign(session=20241301), "session 20241301 is no trade date"),
         (lambda b: b.assign(session=np.where(b.index % 2, 20240102, 20240103)), "comes after 20240103"),
-        (lambda b: b.assign(session="Monday"), "trade dates are numbers yyyymmdd"),
+        (lambda b: b.assign(session="Monday"), "session 'Monday' is a str, not a number"),
         (lambda b: b.assign(masked=np.where(b.index == 5, np.nan, 0.0)), "masked is missing; it is True or False"),
         (lambda b: b.to_numpy(), "bars: a ndarray; give a DataFrame"),
     ],
