@@ -29,8 +29,8 @@ def sharpe_interval(returns: NDArray[np.float64], sessions_per_year: float) -> I
     """Interval of the yearly Sharpe ratio of session returns [n]: Student's t times Mertens' standard error.
 
     se^2 = (1 - g3 SR + (g4 - 1)/4 SR^2) / n with SR a session, skewness g3 and raw kurtosis g4, never below 1/n, and
-    widened for dependence between sessions as the mean's is. At 19 sessions it holds the ratio in 91 to 98 of 100 draws,
-    where a percentile bootstrap holds it in 54 to 89 (docs/acceptance.md). NaN bounds for fewer than five returns; all
+    widened for dependence between sessions as the mean's is. At 19 sessions it holds the ratio in 93 to 98 of 100 draws
+    (docs/acceptance.md). NaN bounds for fewer than five returns; all
     NaN for returns that do not vary. Source: Mertens (2002), "Comments on variance of the IID estimator in Lo (2002)".
     """
     from scipy.special import stdtrit  # not at module level: importing it takes longer than the report needs to start
